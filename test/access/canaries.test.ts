@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -37,7 +36,7 @@ const canaries = {
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
 
 describe('S4 canaries', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-canaries-'));
+  const folder = temporaryFolder('canaries');
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'gateway.yaml');
   const env = {
@@ -100,7 +99,6 @@ keys:
     if (gateway.exitCode === null) gateway.kill('SIGKILL');
     await upstream.close();
     await clouds.close();
-    removeFolder(folder);
   });
 
   const call = async (path: string, body: unknown, key: string): Promise<Reply> => {

@@ -5,14 +5,12 @@ import fs, {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -20,7 +18,7 @@ import type { RunningGateway } from '../../src/compose/options.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const secret = 'canary-inline-key';
@@ -51,7 +49,7 @@ async function placed(
   t: TestContext,
   options: { readonly text?: string | undefined; readonly link?: true } = {},
 ): Promise<Place> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-config-file-'));
+  const folder = temporaryFolder('config-file');
   const file = join(folder, 'gateway.yaml');
   const { text = first, link } = options;
   if (link === true) {
@@ -76,10 +74,7 @@ async function placed(
     cwd: folder,
     load: () => () => undefined,
   });
-  t.after(async () => {
-    await gateway.stop();
-    removeFolder(folder);
-  });
+  t.after(() => gateway.stop());
   const ask: Place['ask'] = async (method, path, body, etag) => {
     const response = await fetch(gateway.adminUrl + path, {
       method,

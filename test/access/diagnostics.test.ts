@@ -1,13 +1,12 @@
 /** The state of a real gateway in one answer, without a secret (issue 24). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { schemaVersion } from '../../src/store/schema.ts';
 import { DirectorySize } from '../../src/compose/diagnostics.ts';
 import { startGateway } from '../../src/main.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const config = (model: string): string => `providers:
@@ -23,9 +22,8 @@ webhooks:
 traces: { endpoint: "http://127.0.0.1:9", headers: { authorization: canary-trace } }
 `;
 
-test('issue 24 the data directory is counted once a minute, however often it is asked for', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-diagnostics-'));
-  t.after(() => removeFolder(folder));
+test('issue 24 the data directory is counted once a minute, however often it is asked for', async () => {
+  const folder = temporaryFolder('diagnostics');
   let now = 0;
   const size = new DirectorySize(folder, { now: () => now });
   writeFileSync(join(folder, 'one'), 'x'.repeat(100));
@@ -39,7 +37,7 @@ test('issue 24 the data directory is counted once a minute, however often it is 
 });
 
 test('issue 24 S4 diagnostics tell versions, store, disk, reload and providers, and no secret', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-diagnostics-'));
+  const folder = temporaryFolder('diagnostics');
   const file = join(folder, 'gateway.yaml');
   writeFileSync(file, config('one'), { mode: 0o600 });
   const gateway = await startGateway({
@@ -53,10 +51,7 @@ test('issue 24 S4 diagnostics tell versions, store, disk, reload and providers, 
     cwd: folder,
     load: () => () => undefined,
   });
-  t.after(async () => {
-    await gateway.stop();
-    removeFolder(folder);
-  });
+  t.after(() => gateway.stop());
   const ask = async (path: string) => {
     const headers = { authorization: `Bearer ${adminToken}` };
     const response = await fetch(gateway.adminUrl + path, { headers });

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { tryParse, tryParseObject } from '../../src/json/parse.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { nodeEnvironment } from '../support/program.ts';
 
@@ -21,11 +20,10 @@ interface Ran {
 }
 
 describe('a data directory', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-directory-'));
+  const folder = temporaryFolder('directory');
   const started: ChildProcess[] = [];
   after(() => {
     for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
-    removeFolder(folder);
   });
 
   // The default ports may be those of another gateway, as one that a test of an image runs.

@@ -2,22 +2,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { programArguments } from '../support/program.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import { ProgramRun } from '../support/program-run.ts';
-
-function folderOf(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-secrets-'));
-  t.after(() => removeFolder(folder));
-  return folder;
-}
 
 const env = { PATH: process.env['PATH'] ?? '' };
 const keyForm = /\bgw_[A-Za-z0-9_]{20,}/;
@@ -32,7 +25,7 @@ async function startedIn(t: TestContext, cwd: string): Promise<ProgramRun> {
 
 for (const plane of ['listen', 'admin-listen']) {
   test(`a start whose --${plane} is taken makes no secrets, and the next one shows them`, async (t) => {
-    const cwd = folderOf(t);
+    const cwd = temporaryFolder('secrets');
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     t.after(() => taken.close());
@@ -64,7 +57,7 @@ const dyingAtBanner = `
   };`;
 
 test('a start that dies before it shows them leaves secrets that open nothing, and the next one makes others', async (t) => {
-  const cwd = folderOf(t);
+  const cwd = temporaryFolder('secrets');
   const dying = [
     '--import',
     `data:text/javascript,${encodeURIComponent(

@@ -1,8 +1,8 @@
 /** A gateway that is started with nothing: what listens, who gets in, what lies on the disk (S9, S10, S25, G16). */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '../../src/json/value.ts';
 import { baseOptions } from '../../src/config/base.ts';
 import { readAddress } from '../../src/config/errors.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import { ProgramRun } from '../support/program-run.ts';
@@ -81,16 +81,13 @@ async function accepts(host: string, port: number): Promise<boolean> {
 }
 
 describe('a first start with an empty environment', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-first-'));
+  const folder = temporaryFolder('first');
   let gateway: Start;
   before(async () => {
     gateway = new Start(folder);
     await gateway.listening();
   });
-  after(async () => {
-    await gateway.kill();
-    removeFolder(folder);
-  });
+  after(() => gateway.kill());
 
   test('S9 it listens at two ports of loopback and nowhere else, its engine included', async () => {
     for (const text of [baseOptions.listen.default, baseOptions.adminListen.default]) {
@@ -262,7 +259,7 @@ test(
   'G16 S10 a start that is killed again and again is closed whenever it answers',
   { timeout: 500_000 },
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-loop-'));
+    const folder = temporaryFolder('loop');
     for (let round = 0; round < 8; round += 1) {
       const gateway = new Start(folder);
       // From before the directory is there to after the listeners are.
@@ -274,7 +271,6 @@ test(
     await gateway.listening();
     await assertClosed(gateway);
     await gateway.kill();
-    removeFolder(folder);
   },
 );
 

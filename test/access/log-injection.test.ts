@@ -25,7 +25,6 @@ before(async () => {
 });
 after(async () => {
   await instance.stop();
-  instance.remove();
   await upstream.close();
 });
 

@@ -6,11 +6,11 @@
  */
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { temporaryFolder } from '../support/folders.ts';
 
 export interface Ran {
   readonly code: number | null;
@@ -60,7 +60,7 @@ const patienceMs = 240_000;
 
 /** A box from which the gateway at `url` can be reached. */
 export async function openBox(url: string): Promise<Box> {
-  const root = await mkdtemp(join(tmpdir(), 'agent-'));
+  const root = temporaryFolder('agent');
   const home = join(root, 'home');
   const project = join(root, 'project');
   const temp = join(root, 'tmp');
@@ -109,7 +109,6 @@ export async function openBox(url: string): Promise<Box> {
     files: () => filesIn(project),
     close: async () => {
       for (const server of [proxy, ...doors]) server.close();
-      await rm(root, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

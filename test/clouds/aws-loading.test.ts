@@ -3,13 +3,13 @@
  * come from the role of a machine (decisions 0055 and 0057).
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { assertSigned } from '../upstream/aws.ts';
@@ -63,8 +63,7 @@ it('bedrock 29 a role of the machine signs, by IMDSv2; the library is loaded for
   const bedrock = await ScriptedUpstream.start();
   t.after(() => bedrock.close());
   const endpoint = `http://127.0.0.1:${bedrock.port}`;
-  const files = mkdtempSync(join(tmpdir(), 'aws-loading-'));
-  t.after(() => rmSync(files, { recursive: true }));
+  const files = temporaryFolder('aws-loading');
   const file = join(files, 'credentials');
   writeFileSync(
     file,

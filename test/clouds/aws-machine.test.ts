@@ -1,15 +1,15 @@
 /** Keys of the role of an instance (IMDSv2) or a container, by hand (wire/bedrock.md §2.3 and §13: 29, 30; decision 0057). */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { sourceProblem, usualSource } from '../../src/providers/credentials/aws-keys.ts';
 import { containerKeys, instanceKeys } from '../../src/providers/credentials/aws-machine.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { TokenServer, type TokenReply } from '../upstream/token-server.ts';
 
 const rolePath = '/latest/meta-data/iam/security-credentials/';
@@ -35,12 +35,9 @@ let server: TokenServer;
 let folder: string;
 before(async () => {
   server = await TokenServer.start();
-  folder = mkdtempSync(join(tmpdir(), 'aws-machine-'));
+  folder = temporaryFolder('aws-machine');
 });
-after(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => server.close());
 beforeEach(() => {
   server.asks.length = 0;
 });

@@ -37,7 +37,7 @@ providers:
 }
 
 describe('azure: check --ask', () => {
-  it('reports each credential, and fails where one does not work', async (t) => {
+  it('reports each credential, and fails where one does not work', async () => {
     azure.script('/openai/v1/models', ({ header }) =>
       header('api-key') === 'key-canary-1'
         ? { body: JSON.stringify({ data: [{ id: 'gpt-4.1' }, { id: 'gpt-5-mini' }] }) }
@@ -55,7 +55,7 @@ describe('azure: check --ask', () => {
         error_description: `AADSTS7000215: Invalid client secret ${secret}.`,
       },
     });
-    const { directory } = scene(t, yamlOf());
+    const { directory } = scene(yamlOf());
     const command = checkCommand({
       cwd: directory,
       knownProviders,
@@ -78,9 +78,9 @@ describe('azure: check --ask', () => {
     assert.doesNotMatch(asJson.out, /canary/);
   });
 
-  it('sends nothing without it', async (t) => {
+  it('sends nothing without it', async () => {
     const before = azure.all.length;
-    const { directory } = scene(t, yamlOf());
+    const { directory } = scene(yamlOf());
     const command = checkCommand({
       cwd: directory,
       knownProviders,

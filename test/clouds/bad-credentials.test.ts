@@ -3,8 +3,7 @@
  * nothing of it, and no secret is anywhere (issue 22).
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { checkCommand } from '../../src/cli/commands/check.ts';
@@ -13,6 +12,7 @@ import { describeProviders } from '../../src/compose/providers.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { providerRows } from '../../src/providers/compatible.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -28,7 +28,7 @@ import { TokenServer } from '../upstream/token-server.ts';
 
 /** In each secret of the test. */
 const canary = 'canary0123456789';
-const folder = mkdtempSync(join(tmpdir(), 'bad-credentials-'));
+const folder = temporaryFolder('bad-credentials');
 const file = (name: string): string => join(folder, name);
 
 interface Case {
@@ -210,7 +210,6 @@ after(async () => {
   await cloud.close();
   await tokens.close();
   await google.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** Each has a part of the server for itself. */
@@ -241,9 +240,9 @@ function refuse(): void {
 }
 
 describe('credentials that do not let calls in', () => {
-  it('check --ask says which one it is, why, and what to do', async (t) => {
+  it('check --ask says which one it is, why, and what to do', async () => {
     refuse();
-    const { directory } = scene(t, JSON.stringify({ providers }));
+    const { directory } = scene(JSON.stringify({ providers }));
     const knownProviders = new Map(providerRows.map((row) => [row.id, row]));
     const command = checkCommand({
       cwd: directory,
@@ -290,10 +289,7 @@ describe('credentials that do not let calls in', () => {
       config: { providers },
       env: env(tokens.url),
     });
-    t.after(async () => {
-      await logged.kill();
-      logged.remove();
-    });
+    t.after(() => logged.kill());
     const { key } = await logged.makeKey();
     const linesOf = (event: string): readonly JsonObject[] =>
       logged.log

@@ -33,8 +33,8 @@ providers:
 }
 
 describe('bedrock: check', () => {
-  it('names the source of each credential and what is set, and never a secret', async (t) => {
-    const { directory } = scene(t, yamlOf());
+  it('names the source of each credential and what is set, and never a secret', async () => {
+    const { directory } = scene(yamlOf());
     const { code, out, err } = await run(checkCommand({ cwd: directory, ...means }), [], {});
     assert.equal(code, 0, err);
     assert.match(out, /keys +.*keys of the config/);
@@ -46,13 +46,13 @@ describe('bedrock: check', () => {
     assert.doesNotMatch(out + err, /secret-canary|bearer-canary/);
   });
 
-  it('--ask of a role that may call models and not list them: the credential works', async (t) => {
+  it('--ask of a role that may call models and not list them: the credential works', async () => {
     const told =
       'User: arn:aws:sts::123456789012:assumed-role/gateway/i is not authorized to perform: bedrock:ListInferenceProfiles because no identity-based policy allows it';
     bedrock.script(profiles, awsError(403, 'AccessDeniedException', { message: told }));
     bedrock.script(models, awsError(403, 'AccessDeniedException', { message: told }));
     const yaml = yamlOf().replace(/ {2}(machine|bearer).*\n/g, '');
-    const { directory } = scene(t, yaml);
+    const { directory } = scene(yaml);
     const { code, out, err } = await run(checkCommand({ cwd: directory, ...means }), ['--ask'], {});
     assert.equal(code, 0, err);
     assert.match(
@@ -61,7 +61,7 @@ describe('bedrock: check', () => {
     );
   });
 
-  it('--ask reports whether each credential works', async (t) => {
+  it('--ask reports whether each credential works', async () => {
     bedrock.script(profiles, ({ header }) =>
       header('authorization')?.startsWith('AWS4-HMAC-SHA256') === true
         ? {
@@ -75,7 +75,7 @@ describe('bedrock: check', () => {
     );
     bedrock.script(models, awsError(403, 'AccessDeniedException', { message: 'not authorized' }));
     const yaml = yamlOf().replace(/ {2}machine.*\n/, '');
-    const { directory } = scene(t, yaml);
+    const { directory } = scene(yaml);
     const command = checkCommand({ cwd: directory, ...means });
     const { code, out, err } = await run(command, ['--ask'], {});
     assert.equal(code, 1, err);

@@ -1,7 +1,6 @@
 /** Declarations of Bedrock: allowed options, and errors (wire/bedrock.md §13: 26, 27, 59; wire/clouds-config.md). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type {
@@ -14,6 +13,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { makersName } from '../../src/providers/clouds/aws/models.ts';
 import { type Cloud, credentialDescription } from '../../src/providers/clouds/cloud.ts';
 import { providerRow } from '../../src/providers/compatible.ts';
+import { temporaryFolder } from '../support/folders.ts';
 
 const cloud = cloudOf('bedrock');
 const clock = { now: () => 0, wall: () => 0 };
@@ -130,9 +130,8 @@ describe('bedrock 26 and 59: addresses and names', () => {
     assert.equal(at({ region }, { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: endpoint }), endpoint);
   });
 
-  it('by the region of the profile that lets calls in, behind all that names one', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'bedrock-config-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+  it('by the region of the profile that lets calls in, behind all that names one', () => {
+    const folder = temporaryFolder('bedrock-config');
     const file = join(folder, 'config');
     writeFileSync(
       file,

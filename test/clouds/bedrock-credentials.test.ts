@@ -1,10 +1,10 @@
 /** What lets calls in at Bedrock: keys, profiles, roles, and their renewal (wire/bedrock.md §13: 25, 27–31, 54). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { assertSigned, awsError, type TestKeys } from '../upstream/aws.ts';
@@ -21,7 +21,7 @@ import {
   type BedrockScene,
 } from './bedrock-scene.ts';
 
-const files = mkdtempSync(join(tmpdir(), 'bedrock-files-'));
+const files = temporaryFolder('bedrock-files');
 const invoke = pathOf(claude, 'invoke');
 const bearer = 'bedrock-api-key-canary0123456789';
 
@@ -103,10 +103,7 @@ before(async () => {
     }),
   );
 });
-after(async () => {
-  await scene.stop();
-  rmSync(files, { recursive: true });
-});
+after(() => scene.stop());
 beforeEach(() => {
   scene.tokens.asks.length = 0;
 });

@@ -497,8 +497,8 @@ describe('each cloud: all together', () => {
     }
   });
 
-  it('check names each credential, and check --ask says whether it works', async (t) => {
-    const { directory } = scene(t, JSON.stringify({ providers }));
+  it('check names each credential, and check --ask says whether it works', async () => {
+    const { directory } = scene(JSON.stringify({ providers }));
     const knownProviders = new Map(providerRows.map((row) => [row.id, row]));
     const means = { cwd: directory, knownProviders, describeProviders, askProviders };
     const { code, out, err } = await run(checkCommand(means), ['--ask'], env());

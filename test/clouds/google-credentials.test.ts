@@ -1,7 +1,6 @@
 /** Tokens of Google, of each kind of file and of a machine (wire/gemini.md §9 and case 52, clouds-config.md). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -12,6 +11,7 @@ import {
   metadataProblem,
 } from '../../src/providers/credentials/google.ts';
 import { BearerToken, type TokenSource } from '../../src/providers/credentials/token-cache.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { account, GoogleTokens, privateKey, subject } from '../upstream/google-tokens.ts';
 
 const clock = { wall: () => Date.now() };
@@ -20,12 +20,9 @@ let folder: string;
 let files = 0;
 before(async () => {
   server = await GoogleTokens.start();
-  folder = mkdtempSync(join(tmpdir(), 'google-'));
+  folder = temporaryFolder('google');
 });
-after(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => server.close());
 beforeEach(() => {
   server.asks.length = 0;
 });

@@ -1,10 +1,10 @@
 /** The library of Google is loaded for the first token, and never without a provider of Google (decision 0056). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
@@ -23,8 +23,7 @@ it('a gateway without clouds loads nothing of it, one with Vertex AI does so for
   t.after(() => upstream.close());
   const tokens = await GoogleTokens.start();
   t.after(() => tokens.close());
-  const folder = mkdtempSync(join(tmpdir(), 'google-loading-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder('google-loading');
   const credentials = join(folder, 'sa.json');
   writeFileSync(credentials, tokens.serviceAccountFile());
   const base_url = `http://127.0.0.1:${upstream.port}`;

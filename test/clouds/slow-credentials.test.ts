@@ -4,10 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { checkCommand } from '../../src/cli/commands/check.ts';
@@ -20,6 +19,7 @@ import { keySource, type AwsAuth } from '../../src/providers/credentials/aws-key
 import { entraMachine } from '../../src/providers/credentials/entra.ts';
 import { googleMachineTokens } from '../../src/providers/credentials/google.ts';
 import { TokenCache, type TokenSource } from '../../src/providers/credentials/token-cache.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { run } from '../unit/cli-config/context.ts';
@@ -110,7 +110,7 @@ interface Source {
 }
 
 const scope = 'https://cognitiveservices.azure.com/.default';
-const folder = mkdtempSync(join(tmpdir(), 'slow-'));
+const folder = temporaryFolder('slow');
 const webToken = join(folder, 'web-token');
 
 function aws(auth: AwsAuth, env: (url: string) => { readonly [name: string]: string }) {
@@ -182,10 +182,7 @@ before(async () => {
   server = await new SlowServer().listen();
   writeFileSync(webToken, 'web-identity-canary');
 });
-after(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => server.close());
 
 /** What the operator reads of a fetch that is given its whole bound. */
 async function detailAfterBound(t: TestContext, source: Source): Promise<string> {
@@ -248,12 +245,9 @@ process.stdout.write(await answer.text());
 
 describe('slow: the program of a profile of AWS', () => {
   it('is started once while it hangs, and again after its end', async (t) => {
-    const home = mkdtempSync(join(tmpdir(), 'slow-profile-'));
+    const home = temporaryFolder('slow-profile');
     const own = await new SlowServer().listen();
-    t.after(async () => {
-      await own.close();
-      rmSync(home, { recursive: true });
-    });
+    t.after(() => own.close());
     const [program, config] = [join(home, 'keys.mjs'), join(home, 'config')];
     writeFileSync(program, keyProgram);
     const command = `"${process.execPath}" "${program}" "${own.url}"`;
@@ -401,7 +395,7 @@ describe('slow: a gateway', () => {
     assert.equal(server.asks.length, 2);
   });
 
-  it('check --ask names each source that does not answer, and what to do', async (t) => {
+  it('check --ask names each source that does not answer, and what to do', async () => {
     Object.assign(server, { begins: false, answers: [] });
     const at = { region: 'eu-central-1', control_endpoint: server.url };
     const providers: JsonObject = {
@@ -410,7 +404,7 @@ describe('slow: a gateway', () => {
       container: { like: 'bedrock', ...at, auth: 'container' },
       instance: { like: 'bedrock', ...at, auth: 'instance' },
     };
-    const { directory } = scene(t, JSON.stringify({ providers }));
+    const { directory } = scene(JSON.stringify({ providers }));
     const knownProviders = new Map(providerRows.map((row) => [row.id, row]));
     const means = { cwd: directory, knownProviders, describeProviders, askProviders };
     const { code, out } = await run(checkCommand(means), ['--ask'], {

@@ -1,12 +1,12 @@
 /** Vertex AI: where requests go, what they carry, and its tokens on their way (wire/gemini.md §11: 31, 49, 50). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { CloudSettings, Environment } from '../../src/core/cloud.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { providerRow } from '../../src/providers/compatible.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
 import type { AnyDialect } from '../support/reading.ts';
@@ -32,7 +32,7 @@ const listPath = '/v1beta1/publishers/google/models?pageSize=1000';
 before(async () => {
   vertex = await ScriptedUpstream.start();
   tokens = await GoogleTokens.start();
-  folder = mkdtempSync(join(tmpdir(), 'vertex-'));
+  folder = temporaryFolder('vertex');
   const file = (name: string, content: string): string => {
     const path = join(folder, name);
     writeFileSync(path, content);
@@ -84,7 +84,6 @@ after(async () => {
   await gateway.stop();
   await vertex.close();
   await tokens.close();
-  rmSync(folder, { recursive: true });
 });
 
 const anthropic = '/v1/projects/acme-ml/locations/europe-west4/publishers/anthropic/models';

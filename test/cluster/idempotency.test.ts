@@ -83,7 +83,6 @@ class Scene {
       await instance.kill();
       for (const canary of [prompt, said]) assert.ok(!instance.log.includes(canary), instance.log);
     }
-    for (const instance of ended) instance.remove();
   }
 }
 

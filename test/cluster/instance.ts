@@ -1,12 +1,11 @@
 /** Real gateway processes, started as by `bin/model-gateway`, on shared stores, each with a data directory of its own. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/json/value.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
@@ -74,12 +73,12 @@ export class Instance {
     this.#ended = once(this.#child, 'close');
     // A failed test leaves nothing behind.
     const kill = (): boolean => this.#child.kill('SIGKILL');
-    process.once('exit', kill);
+    process.prependOnceListener('exit', kill);
     this.#child.once('close', () => process.off('exit', kill));
   }
 
   static async start(options: InstanceOptions): Promise<Instance> {
-    const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gw-instance-'));
+    const directory = options.directory ?? temporaryFolder('instance');
     const configFile = join(directory, 'gateway.yaml');
     writeFileSync(configFile, JSON.stringify(configOf(options)), { mode: 0o600 });
     const instance = new Instance(directory, configFile, options);
@@ -160,10 +159,6 @@ export class Instance {
   /** Status of /readyz. */
   async ready(): Promise<number> {
     return (await send(`${this.url}/readyz`, undefined, { anonymous: true })).status;
-  }
-
-  remove(): void {
-    removeFolder(this.directory);
   }
 }
 

@@ -120,7 +120,6 @@ export class Money {
     await Promise.all(this.#running);
     for (const { instance, proxy } of this.seats) {
       await instance.kill();
-      instance.remove();
       await proxy.close();
     }
     await this.upstream.close();

@@ -55,7 +55,6 @@ function book(postgres: TestPostgres): void {
       instance.signal('SIGCONT');
       await instance.kill();
       assert.ok(!instance.log.includes(postgresPassword), instance.log);
-      instance.remove();
     }
   });
 

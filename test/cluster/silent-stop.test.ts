@@ -32,10 +32,7 @@ function silentStop(postgres: TestPostgres): void {
         config: { workers },
       };
       const instance = await Instance.start(options);
-      t.after(async () => {
-        await instance.kill();
-        instance.remove();
-      });
+      t.after(() => instance.kill());
       const { key } = await instance.makeKey();
       const gate = Promise.withResolvers<void>();
       scriptSlow(upstream, 'slow', () => gate.promise);

@@ -24,7 +24,6 @@ afterEach(async () => {
   for (const instance of instances.splice(0)) {
     await instance.kill();
     for (const canary of [asked, said]) assert.ok(!instance.log.includes(canary), instance.log);
-    instance.remove();
   }
 });
 after(() => upstream.close());

@@ -41,7 +41,6 @@ export class Trio {
   async close(): Promise<void> {
     for (const instance of this.instances) {
       await instance.kill();
-      instance.remove();
     }
     await this.upstream.close();
   }

@@ -1,7 +1,6 @@
 /** Issue 19.5: what a request would do, by the code that does it, with nothing sent, reserved or recorded. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { httpAdminClient } from '../../src/cli/admin-client.ts';
@@ -11,7 +10,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { explainRoutes } from '../../src/admin/explain.ts';
 import { rolesFor } from '../../src/admin/people/roles.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { allDialects, listAt, objectAt, type AnyDialect } from '../support/reading.ts';
@@ -306,7 +305,7 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
 
   test('the command reports the same, and sends nothing', async () => {
     const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
-    const directory = mkdtempSync(join(tmpdir(), 'gw-explain-'));
+    const directory = temporaryFolder('explain');
     const more = { logit_bias: { 1: 2 } };
     writeFileSync(
       join(directory, 'request.json'),
@@ -343,6 +342,5 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
       /--endpoint: There is no such/,
     );
     assert.equal(script.requests.length, 0);
-    removeFolder(directory);
   });
 });

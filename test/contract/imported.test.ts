@@ -1,10 +1,9 @@
 /** Configs of LiteLLM, imported: clients call with the names and the key that they have, and each answers. */
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import OpenAI from 'openai';
@@ -12,6 +11,7 @@ import { parse, stringify } from 'yaml';
 import { importCommand } from '../../src/compose/commands/config-commands.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { run } from '../unit/cli-config/context.ts';
 import type { UpstreamDialect } from '../support/dialects.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
@@ -26,8 +26,7 @@ const masterKey = 'sk-master-0123456789abcdef';
 test('a LiteLLM config imported answers a call of an unchanged client, and its fallback', async (t) => {
   const upstream = await ScriptedUpstream.start();
   t.after(() => upstream.close());
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-imported-'));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  const cwd = temporaryFolder('imported');
   const config = `model_list:
   - model_name: gpt-4o
     litellm_params:
@@ -118,8 +117,7 @@ for (const path of configs) {
     await once(server, 'listening');
     t.after(() => server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const cwd = mkdtempSync(join(tmpdir(), 'gw-imported-'));
-    t.after(() => rmSync(cwd, { recursive: true, force: true }));
+    const cwd = temporaryFolder('imported');
     const out = join(cwd, 'gateway.yaml');
     const made = await run(importCommand, ['litellm', path, '--out', out], {});
     assert.equal(made.code, 0, made.err);

@@ -4,8 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { codeOf, type CodedRequest } from '../../dashboard/src/pages/playground/formats/code.ts';
@@ -16,7 +15,7 @@ import {
   type CallSettings,
 } from '../../dashboard/src/pages/playground/formats/turns.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { endpointOf } from '../support/requests.ts';
@@ -63,7 +62,7 @@ describe('issue 24: the code tab of the playground', { timeout: 300_000 }, () =>
   const programs: Program[] = [];
   before(async () => {
     rig = await startRig();
-    folder = mkdtempSync(join(tmpdir(), 'gw-code-'));
+    folder = temporaryFolder('code');
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     for (const endpoint of clientDialects) {
       for (const stream of [false, true]) {
@@ -82,10 +81,7 @@ describe('issue 24: the code tab of the playground', { timeout: 300_000 }, () =>
       }
     }
   });
-  after(async () => {
-    removeFolder(folder);
-    await rig.stop();
-  });
+  after(() => rig.stop());
 
   const environment = (): NodeJS.ProcessEnv => ({
     PATH: process.env['PATH'],

@@ -1,14 +1,13 @@
 /** Prices of a running gateway: asked for by the command line, changed by an edit of the config. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findGateway } from '../../src/compose/commands/find-gateway.ts';
 import { isObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const loaded = createRequire(import.meta.url).cache;
@@ -22,8 +21,7 @@ function config(input: number): string {
 }
 
 test('F6 prices come from the running gateway, and an edit holds without a restart', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'gateway-prices-'));
-  t.after(() => removeFolder(cwd));
+  const cwd = temporaryFolder('prices');
   const configFile = join(cwd, 'gateway.yaml');
   writeFileSync(configFile, config(1));
   const env = { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken };

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { tryParse } from '../../src/json/parse.ts';
@@ -11,7 +10,7 @@ import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
@@ -31,7 +30,7 @@ interface Ran {
 }
 
 describe('§4 models beside a running gateway', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-pulled-'));
+  const directory = temporaryFolder('pulled');
   const env = { MODEL_GATEWAY_DATA_DIR: join(directory, 'data') };
   let gateway: RunningGateway;
 
@@ -42,10 +41,7 @@ describe('§4 models beside a running gateway', () => {
       cwd: directory,
     });
   });
-  after(async () => {
-    await gateway.stop();
-    removeFolder(directory);
-  });
+  after(() => gateway.stop());
 
   const command = async (...args: readonly string[]): Promise<Ran> => {
     const child = spawn(join(root, 'bin/model-gateway'), args, {

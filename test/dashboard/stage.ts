@@ -3,12 +3,10 @@
  * it, a key, and one real browser. One of each a file: starting them takes the time.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance, type MadeKey } from '../cluster/instance.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { providerAt } from '../support/gateway.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
@@ -67,7 +65,7 @@ export async function startStage(
     'up-messages': providerAt('messages', upstreams.messages.port),
   };
   const { models: more, ...others } = config;
-  const directory = mkdtempSync(join(tmpdir(), 'gw-stage-'));
+  const directory = temporaryFolder('stage');
   await seed?.(directory);
   const gateway = await Instance.start({
     storage: 'sqlite',
@@ -105,7 +103,6 @@ export async function startStage(
     stop: async () => {
       await browser.close();
       await gateway.stop();
-      gateway.remove();
       await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
     },
   };

@@ -7,18 +7,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  cpSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse, parseAllDocuments } from 'yaml';
@@ -26,6 +18,7 @@ import { knownProviders } from '../../src/compose/providers.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { findProgram } from '../support/server-process.ts';
 
 const chart = join(import.meta.dirname, '../../deploy/helm/model-gateway');
@@ -51,9 +44,8 @@ function run(...args: readonly string[]): {
 const valuesOf = (name: string): string => join(fixtures, `${name}.yaml`);
 const renderedOf = (name: string): string => join(fixtures, `${name}.rendered.yaml`);
 
-function template(t: TestContext, values: string): ReturnType<typeof run> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-helm-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+function template(values: string): ReturnType<typeof run> {
+  const folder = temporaryFolder('helm');
   cpSync(chart, folder, { recursive: true });
   writeFileSync(join(folder, 'Chart.yaml'), unversioned);
   const options = ['--namespace', 'ai', '--kube-version', '1.37.0', '--values', values];
@@ -263,8 +255,8 @@ for (const name of names) {
     assert.ok(!objectsOf(name).some(({ kind }) => kind === 'Secret'));
   });
 
-  test(`${name}: the gateway takes the gateway.yaml of the ConfigMap`, async (t) => {
-    await takes(t, name);
+  test(`${name}: the gateway takes the gateway.yaml of the ConfigMap`, async () => {
+    await takes(name);
   });
 }
 
@@ -281,11 +273,9 @@ function drainOf(name: string): { readonly wait: number; readonly limit: number 
 }
 
 /** Loads the file with Secrets as a pod has them. */
-async function takes(t: TestContext, name: string): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-chart-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+async function takes(name: string): Promise<void> {
+  const folder = temporaryFolder('chart');
   const certificates = await makeCertificates('someone');
-  t.after(() => certificates?.remove());
   const put = (path: string, text: string | Buffer): void => {
     mkdirSync(join(folder, path, '..'), { recursive: true });
     writeFileSync(join(folder, path), text, { mode: 0o600 });
@@ -329,7 +319,7 @@ test(
       );
       assert.equal(linted.status, 0, linted.text);
       assert.doesNotMatch(linted.text, /\[(WARNING|ERROR)\]/);
-      const { status, text } = template(t, valuesOf(name));
+      const { status, text } = template(valuesOf(name));
       assert.equal(status, 0, text);
       const file = `# ${digestOf(name)}\n# values: test/deploy/helm/${name}.yaml\n${text}`;
       t.assert.fileSnapshot(file, renderedOf(name), { serializers: [String] });
@@ -340,9 +330,8 @@ test(
 test(
   'the real helm refuses what would lose keys, money or secrets, and says what to set',
   { skip: missing },
-  (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-helm-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+  () => {
+    const folder = temporaryFolder('helm');
     const admin = { adminToken: { secret: 'gateway', key: 'admin-token' } };
     const database = { secret: 'storage', key: 'database' };
     const image = { repository: 'registry.example.com/model-gateway' };
@@ -374,7 +363,7 @@ test(
     for (const [index, [what, values]] of refused.entries()) {
       const file = join(folder, `${index}.json`);
       writeFileSync(file, JSON.stringify(values));
-      const { status, text } = template(t, file);
+      const { status, text } = template(file);
       assert.notEqual(status, 0, text.slice(0, 200));
       assert.match(text, what);
     }

@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { findCollector, noCollector } from './collector.ts';
 import { findProgram } from '../support/server-process.ts';
 
@@ -55,8 +54,7 @@ test(
   'G14 compose.yaml: both gateways answer behind nginx on one PostgreSQL and Valkey, are scraped, send spans, and one is replaced without a refused call',
   { skip: whatIsMissing(), timeout: 300_000 },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-compose-'));
-    t.after(() => removeFolder(folder));
+    const folder = temporaryFolder('compose');
     if (findCollector() === undefined)
       t.diagnostic(`a server of this test takes spans: ${noCollector}`);
     const stand = [process.execPath, '--disable-warning=ExperimentalWarning'];

@@ -1,8 +1,7 @@
 /** The systemd unit and the compose file: what they set exists, and they allow the drain its time (G14, S25). */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
@@ -10,6 +9,7 @@ import { parse } from 'yaml';
 import { loadSettings } from '../../src/config/load.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { knownProviders } from '../../src/compose/providers.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { findProgram } from '../support/server-process.ts';
 import { findCollector, noCollector } from './collector.ts';
@@ -26,21 +26,17 @@ function analyzed(...args: readonly string[]): {
   readonly status: number | null;
   readonly text: string;
 } {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-systemd-'));
-  try {
-    const file = join(folder, 'model-gateway.service');
-    // The program and its page are not installed here.
-    const here = unit
-      .replace('/usr/bin/model-gateway', process.execPath)
-      .replace(/^Documentation.*$/m, '');
-    writeFileSync(file, here);
-    const { status, stdout, stderr } = spawnSync(analyze ?? '', [...args, file], {
-      encoding: 'utf8',
-    });
-    return { status, text: stdout + stderr };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder('systemd');
+  const file = join(folder, 'model-gateway.service');
+  // The program and its page are not installed here.
+  const here = unit
+    .replace('/usr/bin/model-gateway', process.execPath)
+    .replace(/^Documentation.*$/m, '');
+  writeFileSync(file, here);
+  const { status, stdout, stderr } = spawnSync(analyze ?? '', [...args, file], {
+    encoding: 'utf8',
+  });
+  return { status, text: stdout + stderr };
 }
 
 function valueOf(key: string): string {
@@ -131,9 +127,8 @@ test('compose.yaml: files, volumes and secrets are there, and gateways have the 
   assert.equal(names.filter((name) => name.startsWith('gateway-')).length, 2);
 });
 
-test('compose/gateway.yaml passes the checks of a start', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'gw-compose-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+test('compose/gateway.yaml passes the checks of a start', async () => {
+  const directory = temporaryFolder('compose');
   const secret = join(directory, 'password');
   writeFileSync(secret, 'a-password-of-postgres', { mode: 0o600 });
   const text = readFileSync(join(deploy, 'compose/gateway.yaml'), 'utf8');
@@ -282,9 +277,8 @@ test(
         ? 'promtool is not on this machine (apt-get install prometheus)'
         : false,
   },
-  (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'gw-prometheus-'));
-    t.after(() => rmSync(directory, { recursive: true, force: true }));
+  () => {
+    const directory = temporaryFolder('prometheus');
     const token = join(directory, 'token');
     writeFileSync(token, 'a-token');
     const file = join(directory, 'prometheus.yml');

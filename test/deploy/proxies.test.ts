@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { after, before, describe, test } from 'node:test';
@@ -14,7 +13,7 @@ import { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 import { clientDialects } from '../support/dialects.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { type Reply, send, type Sending } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { findProgram, freePort, ServerProcess } from '../support/server-process.ts';
@@ -111,7 +110,7 @@ function playWith({ program, write }: Proxy): void {
   let upstream: ScriptedUpstream;
   let certificates: Certificates;
   let proxy: ServerProcess;
-  const folder = mkdtempSync(join(tmpdir(), 'gw-proxy-'));
+  const folder = temporaryFolder('proxy');
   const places: { listen: string; instance: Instance }[] = [];
   let url = '';
   let port = 0;
@@ -138,11 +137,8 @@ function playWith({ program, write }: Proxy): void {
     await proxy?.end('SIGQUIT');
     for (const { instance } of places) {
       await instance.stop();
-      instance.remove();
     }
-    certificates?.remove();
     await upstream?.close();
-    removeFolder(folder);
   });
 
   function startPlace(listen: string, directory?: string): Promise<Instance> {

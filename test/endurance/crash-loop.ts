@@ -83,7 +83,6 @@ export async function crashLoop({
   } finally {
     await gateway.kill();
     await upstream.close();
-    gateway.remove();
   }
 }
 

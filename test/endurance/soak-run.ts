@@ -91,7 +91,6 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   } finally {
     await gateway.kill();
     await upstream.close();
-    gateway.remove();
   }
 }
 

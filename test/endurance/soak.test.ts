@@ -1,11 +1,10 @@
 /** G4 in short, and what the soak is made of; `npm run soak` goes on for longer. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { savedSections, putSection } from '../../bench/saved-sections.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { slopeOf } from './slope.ts';
 import { soak } from './soak-run.ts';
 
@@ -25,9 +24,8 @@ test('the slope of a line is its own, and scatter is reported', () => {
   assert.ok(Math.abs(scattered.slope) <= 2 * scattered.error);
 });
 
-test('what other commands wrote into the results stays when the bench writes them anew', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'kept-'));
-  t.after(() => removeFolder(folder));
+test('what other commands wrote into the results stays when the bench writes them anew', () => {
+  const folder = temporaryFolder('kept');
   const path = join(folder, 'RESULTS.md');
   writeFileSync(path, '# Results\n');
   putSection('soak', '## Soak\n\none', path);

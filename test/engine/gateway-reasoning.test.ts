@@ -1,13 +1,11 @@
 /** How a client controls reasoning, and the prompts that local models of three kinds get. */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { reasoningTagsOf } from '../../src/engine/scanners.ts';
 import { reasoningFacts } from '../../src/local-models/gguf.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
 import { objectAt, readDocument, type AnyDialect, type Seen } from '../support/reading.ts';
@@ -16,7 +14,7 @@ import { writeAlteredModel } from './altered-model.ts';
 import { reasonToSkip } from './engine-client.ts';
 
 const skip = await reasonToSkip();
-const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+const folder = temporaryFolder('engine-test');
 /** As Qwen3's: the switch writes reasoning that is empty, else the model begins inside of it. */
 const switchable =
   "{{ '<think>\\n' if enable_thinking is not defined or enable_thinking " +
@@ -40,10 +38,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     }
     gateway = await startTestGateway({ local: { models } });
   });
-  after(async () => {
-    await gateway.stop();
-    removeFolder(folder);
-  });
+  after(() => gateway.stop());
 
   const reply = (dialect: AnyDialect, name: string, more: JsonObject): Promise<Reply> => {
     const body = requestBody(dialect, {

@@ -1,12 +1,10 @@
 /** A thinking model, made of the tiny one by a template that opens the reasoning. */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { writeAlteredModel } from './altered-model.ts';
 import {
   at,
@@ -20,7 +18,7 @@ import {
 } from './engine-client.ts';
 
 const skip = await reasonToSkip();
-const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+const folder = temporaryFolder('engine-test');
 let engine: LocalEngine;
 let client: EngineClient;
 
@@ -43,7 +41,6 @@ before(async () => {
 
 after(async () => {
   if (skip === false) await engine.stop();
-  removeFolder(folder);
 });
 
 const question = 'Who are you?';

@@ -1,13 +1,11 @@
 /** The official SDKs on the real engine: a tool round trip and answers by schema, streamed and whole. */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { tryParse } from '../../src/json/parse.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { clientKey } from '../support/keys.ts';
 import { sdks, type SdkTool } from '../support/sdks.ts';
@@ -28,7 +26,7 @@ const schema = {
 } as const;
 
 describe('§4 official SDKs on a local model', { skip }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+  const folder = temporaryFolder('engine-test');
   let gateway: TestGateway;
   before(async () => {
     const path = join(folder, 'steady.gguf');
@@ -37,10 +35,7 @@ describe('§4 official SDKs on a local model', { skip }, () => {
     writeAlteredModel(path, { template: (original) => original, floats });
     gateway = await startTestGateway({ local: { models: { steady: { path } } } });
   });
-  after(async () => {
-    await gateway.stop();
-    removeFolder(folder);
-  });
+  after(() => gateway.stop());
 
   for (const sdk of sdks) {
     test(`${sdk.name}: a tool is called, and its result is answered from, streamed and whole`, async () => {

@@ -4,12 +4,10 @@
  * what it says is then chance, what holds it to a form is not.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { assertLegalStream } from '../support/legality.ts';
@@ -52,7 +50,7 @@ function toolsOf(dialect: Dialect, one: boolean): JsonObject {
 }
 
 describe('§4 several calls in one turn', { skip }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+  const folder = temporaryFolder('engine-test');
   let gateway: TestGateway;
   before(async () => {
     const path = join(folder, 'even.gguf');
@@ -63,10 +61,7 @@ describe('§4 several calls in one turn', { skip }, () => {
     writeAlteredModel(path, { template: (original) => original, floats });
     gateway = await startTestGateway({ local: { models: { even: { path } } } });
   });
-  after(async () => {
-    await gateway.stop();
-    removeFolder(folder);
-  });
+  after(() => gateway.stop());
 
   interface Asking {
     readonly stream: boolean;

@@ -1,7 +1,6 @@
 /** Real engines that hang, and files that are no models: reported, without an effect on other calls. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -9,7 +8,7 @@ import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
 import type { LocalModelFile } from '../../src/local-models/model-file.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngines, type LocalEngines } from '../../src/providers/local.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import {
   clock,
   endlessBody,
@@ -23,8 +22,7 @@ import {
 } from './engine-client.ts';
 
 const skip = await reasonToSkip();
-const folder = mkdtempSync(join(tmpdir(), 'files-test-'));
-after(() => removeFolder(folder));
+const folder = temporaryFolder('files-test');
 const { log, entries } = memoryLog();
 
 function copyOfTiny(name: string): LocalModelFile {

@@ -1,7 +1,6 @@
 /** Several local models: who is started, who stays, who goes; with a scripted engine. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -18,13 +17,12 @@ import { requestWhole } from '../../src/wire/exchange.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { Watch } from '../../src/providers/local-engine.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { clock, EngineClient, memoryLog, readAll, type OpenRequest } from './engine-client.ts';
 import type { EngineScript } from './scripted-engine.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pool-test-'));
+const folder = temporaryFolder('pool-test');
 const entry = join(import.meta.dirname, 'scripted-engine.ts');
-after(() => removeFolder(folder));
 
 const running = new Set<Pool>();
 afterEach(async () => {

@@ -2,18 +2,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
 import { tryParse } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import { testsOf } from '../support/depth.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import {
   clock,
   endlessBody,
@@ -28,8 +27,7 @@ import {
 } from './engine-client.ts';
 
 const skip = await reasonToSkip();
-const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
-after(() => removeFolder(folder));
+const folder = temporaryFolder('engine-test');
 
 async function failure(engine: LocalEngine): Promise<GatewayError> {
   try {

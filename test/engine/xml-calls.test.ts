@@ -1,17 +1,15 @@
 /** A model whose template teaches calls with one element a parameter, made of the tiny one. */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { writeAlteredModel } from './altered-model.ts';
 import { at, clock, EngineClient, memoryLog, reasonToSkip } from './engine-client.ts';
 
 const skip = await reasonToSkip();
-const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+const folder = temporaryFolder('engine-test');
 let engine: LocalEngine;
 let client: EngineClient;
 
@@ -28,7 +26,6 @@ before(async () => {
 
 after(async () => {
   if (skip === false) await engine.stop();
-  removeFolder(folder);
 });
 
 const tool = (more: JsonObject = {}): JsonObject => ({

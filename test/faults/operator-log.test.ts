@@ -178,7 +178,6 @@ before(async () => {
   });
 });
 after(async () => {
-  instance.remove();
   expired.close();
   for (const server of servers) server.close();
   await upstream.close();

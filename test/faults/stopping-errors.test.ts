@@ -1,12 +1,11 @@
 /** What a client hears from a gateway that stops, or whose store does not take rows (G14, E18). */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { clientDialects } from '../support/dialects.ts';
@@ -23,7 +22,7 @@ interface Scene {
 }
 
 async function scene(t: TestContext): Promise<Scene> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
+  const dataDir = temporaryFolder('test');
   const upstream = await ScriptedUpstream.start();
   const running = await startGateway({
     flags: {
@@ -43,7 +42,6 @@ async function scene(t: TestContext): Promise<Scene> {
   t.after(async () => {
     await running.stop();
     await upstream.close();
-    await rm(dataDir, { recursive: true, force: true });
   });
   return { running, upstream, dataDir };
 }

@@ -1,11 +1,10 @@
 /** Real proxies in front of the gateway, with connections to it that all clients share (S18). */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { findProgram, freePort } from '../support/server-process.ts';
 
 export interface Front {
@@ -64,7 +63,7 @@ export async function startFront(name: string, gatewayUrl: string): Promise<Fron
   const kind = kinds[name];
   const program = findProgram([name]);
   if (kind === undefined || program === undefined) return undefined;
-  const folder = mkdtempSync(join(tmpdir(), `gateway-${name}-`));
+  const folder = temporaryFolder(name);
   const file = join(folder, `${name}.conf`);
   const port = await freePort();
   writeFileSync(file, kind.config(port, Number(new URL(gatewayUrl).port), folder));
@@ -76,7 +75,6 @@ export async function startFront(name: string, gatewayUrl: string): Promise<Fron
       const ended = once(child, 'exit');
       child.kill('SIGKILL');
       await ended;
-      removeFolder(folder);
     },
   };
 }

@@ -1,12 +1,10 @@
 /** Each refused request has one line in the log with its id, and nothing that it sent (B1–B75, S13). */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { clientKey, adminToken } from '../support/keys.ts';
 import { clientDialects } from '../support/dialects.ts';
 import { send } from '../support/http.ts';
@@ -24,7 +22,7 @@ function withBody(head: string, body: string): string {
 }
 
 describe('the log of refusals', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-refusals-'));
+  const folder = temporaryFolder('refusals');
   let gateway: ChildProcess;
   let url = '';
   let adminUrl = '';
@@ -55,7 +53,6 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
   });
   after(() => {
     if (gateway.exitCode === null) gateway.kill('SIGKILL');
-    removeFolder(folder);
   });
 
   test('one line each, with the id that the client was told, and nothing else of it', async () => {

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { nodeEnvironment, programArguments } from '../support/program.ts';
@@ -22,7 +21,7 @@ const most = 8000;
 test('F95 a standard error that is not read holds up no call and no stop', async () => {
   const upstream = await ScriptedUpstream.start();
   upstream.script(longModel, replying('chat', { text: 'Hi.' }));
-  const directory = mkdtempSync(join(tmpdir(), 'gw-blocked-'));
+  const directory = temporaryFolder('blocked');
   const config = {
     providers: {
       up: {
@@ -48,7 +47,7 @@ test('F95 a standard error that is not read holds up no call and no stop', async
   });
   const ended = once(child, 'exit');
   const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  process.prependOnceListener('exit', kill);
   try {
     let printed = '';
     // Standard error is never read while calls are made: its pipe fills up.
@@ -91,7 +90,6 @@ test('F95 a standard error that is not read holds up no call and no stop', async
   } finally {
     process.off('exit', kill);
     kill();
-    removeFolder(directory);
     await upstream.close();
   }
 });

@@ -32,7 +32,6 @@ before(async () => {
 });
 after(async () => {
   await gateway.kill();
-  gateway.remove();
   await upstream.close();
 });
 

@@ -149,7 +149,6 @@ describe('G14 SIGTERM', { timeout: 500_000 }, () => {
     }
     assert.equal(await instance.stop(), 0);
     assert.deepEqual(outcomes(stage), Array(5).fill('ok null'));
-    instance.remove();
   });
 
   for (const [kind, more] of [
@@ -163,7 +162,6 @@ describe('G14 SIGTERM', { timeout: 500_000 }, () => {
       await assertCut(streams);
       assert.equal(await stage.instance.stop(), 0);
       assert.deepEqual(outcomes(stage), Array(3).fill('failed shutting_down'));
-      stage.instance.remove();
     });
   }
 
@@ -205,7 +203,6 @@ describe('G14 SIGTERM', { timeout: 500_000 }, () => {
       db.close();
       const isWhole = how === 'waits for it';
       assert.equal(row?.['usage_source'], isWhole ? 'reported' : 'estimated', closedBy);
-      instance.remove();
     });
   }
 
@@ -225,7 +222,6 @@ describe('G14 SIGTERM', { timeout: 500_000 }, () => {
       await assertCut(streams);
       assert.equal(await instance.stop(), 0);
       assert.deepEqual(outcomes(stage), Array(3).fill('failed shutting_down'));
-      instance.remove();
     });
   }
 
@@ -234,6 +230,5 @@ describe('G14 SIGTERM', { timeout: 500_000 }, () => {
     stage.instance.signal('SIGINT');
     await until(() => !stage.instance.running, 'it has ended');
     assert.equal(await stage.instance.stop(), 0);
-    stage.instance.remove();
   });
 });

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { programArguments } from '../support/program.ts';
 
@@ -20,7 +19,7 @@ interface Starting {
 
 /** A gateway whose book says nothing: its start has begun when it is asked, and is not over. */
 async function starting(t: TestContext, config = ''): Promise<Starting> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-early-'));
+  const folder = temporaryFolder('early');
   const book = createServer();
   book.listen(0, '127.0.0.1');
   await once(book, 'listening');
@@ -41,7 +40,6 @@ async function starting(t: TestContext, config = ''): Promise<Starting> {
     child.kill('SIGKILL');
     await ended;
     book.close();
-    removeFolder(folder);
   });
   await once(book, 'connection');
   assert.equal(printed, '', 'it has not started yet');

@@ -48,7 +48,6 @@ for (const [signal, workers] of [
       config: { workers },
     };
     const first = await Instance.start({ ...options, config: {} });
-    t.after(() => first.remove());
     const { key } = await first.makeKey();
     assert.equal(await first.stop(), 0);
     const { directory } = first;

@@ -1,7 +1,7 @@
 /** Gateway processes whose disk, database or own program fails under running calls (F85, F86, F87, F94). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -13,7 +13,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
 import { runsNow, sampledTests, testsOf } from '../support/depth.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import type { Reply } from '../support/http.ts';
@@ -130,7 +130,6 @@ describe('a store that fails', { timeout: 500_000 }, () => {
       assert.equal(await instance.stop(), 0);
       const found = rows(database);
       for (const id of ids) assert.ok(found.includes(`${id} ok`), `${id} of ${found.join(', ')}`);
-      instance.remove();
     },
   );
 
@@ -173,7 +172,6 @@ describe('a store that fails', { timeout: 500_000 }, () => {
         tokens.reduce((sum, count) => sum + count, 0),
       );
       assert.equal(total('cost_usd'), 0, 'no price is known');
-      instance.remove();
     });
   }
 
@@ -211,7 +209,6 @@ describe('a store that fails', { timeout: 500_000 }, () => {
       for (const { headers } of made) {
         assert.ok(found.includes(`${String(headers['x-request-id'])} ok`));
       }
-      instance.remove();
     },
   );
 });
@@ -264,7 +261,6 @@ shortTest(
       assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
     }
     assert.equal(await instance.stop(), 0);
-    instance.remove();
   },
 );
 
@@ -296,12 +292,11 @@ describe('a start that must not be', { timeout: 500_000 }, () => {
       assert.match(text, new RegExp(`Another gateway.*pid ${pid}`));
       assert.equal(await instance.ready(), 200);
       assert.equal(await instance.stop(), 0);
-      instance.remove();
     },
   );
 
   shortTest('F86 a broken database ends the start, names the way out, and stays as it is', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'gw-broken-'));
+    const directory = temporaryFolder('broken');
     const database = join(directory, 'gateway.db');
     writeFileSync(database, 'this is no database. '.repeat(500), { mode: 0o600 });
     const before = readFileSync(database);
@@ -310,7 +305,6 @@ describe('a start that must not be', { timeout: 500_000 }, () => {
     assert.ok(text.includes(database) && text.includes('restore it from a backup'), text);
     assert.doesNotMatch(text, /listening|gw_/);
     assert.deepEqual(readFileSync(database), before);
-    removeFolder(directory);
   });
 });
 
@@ -348,7 +342,6 @@ describe('a bug', { timeout: 500_000 }, () => {
           rows(database).filter((row) => row.endsWith(' ok')).length,
           clientDialects.length,
         );
-        instance.remove();
       },
     );
   }

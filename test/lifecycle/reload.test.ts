@@ -1,20 +1,12 @@
 /** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
 import assert from 'node:assert/strict';
-import {
-  copyFileSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { start } from '../../src/compose/start.ts';
 import { Instance } from '../cluster/instance.ts';
 import { makeCertificates, noOpenssl } from '../support/certificates.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { findProgram } from '../support/server-process.ts';
 import { ProgramRun } from '../support/program-run.ts';
@@ -34,7 +26,6 @@ before(async () => {
 });
 after(async () => {
   await instance.stop();
-  instance.remove();
   await upstream.close();
 });
 
@@ -148,15 +139,12 @@ test('F-4 a config file that is emptied and then written fails no call', async (
 });
 
 test('a gateway that was started without a config file takes the one that appears in its folder', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const cwd = temporaryFolder('reload');
   const run = new ProgramRun(['start', '--listen', ':0', '--admin-listen', ':0'], {
     cwd,
     env: { PATH: process.env['PATH'] ?? '' },
   });
-  t.after(async () => {
-    await run.stop();
-    removeFolder(cwd);
-  });
+  t.after(() => run.stop());
   await run.said(/"event":"gateway_started"/);
   const file = join(cwd, 'gateway.yaml');
   writeFileSync(`${file}.new`, 'models: { mine: local/tiny }\n', { mode: 0o600 });
@@ -170,7 +158,7 @@ test('a gateway that was started without a config file takes the one that appear
 });
 
 test('a config file that is written while the gateway starts is taken', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const cwd = temporaryFolder('reload');
   const gateway = await start({
     flags: { listen: ':0', 'admin-listen': ':0', 'log-level': 'silent' },
     env: {},
@@ -181,10 +169,7 @@ test('a config file that is written while the gateway starts is taken', async (t
       return Math.random;
     },
   });
-  t.after(async () => {
-    await gateway.stop();
-    removeFolder(cwd);
-  });
+  t.after(() => gateway.stop());
   await until(() => gateway.settings.routes.length === 1, 'the file is applied');
 });
 
@@ -193,7 +178,7 @@ const openssl = { skip: findProgram(['openssl']) === undefined ? noOpenssl : fal
 test('a certificate that is renewed while the gateway starts is taken', openssl, async (t) => {
   const made = await makeCertificates('someone');
   assert.ok(made !== undefined);
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const cwd = temporaryFolder('reload');
   const put = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
     copyFileSync(cert, join(cwd, 'a.crt'));
     copyFileSync(key, join(cwd, 'a.key'));
@@ -210,11 +195,7 @@ test('a certificate that is renewed while the gateway starts is taken', openssl,
       return Math.random;
     },
   });
-  t.after(async () => {
-    await gateway.stop();
-    removeFolder(cwd);
-    made.remove();
-  });
+  t.after(() => gateway.stop());
   const renewed = readFileSync(made.client.cert, 'utf8');
   await until(() => gateway.settings.tls?.cert === renewed, 'the certificate is applied');
 });

@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { chatFrames } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
@@ -32,7 +30,6 @@ test('a start and a call load nothing of undici, also not of the one in Node', a
   t.after(async () => {
     await gateway.kill();
     await upstream.close();
-    gateway.remove();
   });
   const usage = { prompt_tokens: 10, completion_tokens: 5 };
   upstream.script('short', { body: chatFrames({ text: 'Good day.', usage }).join('') });
@@ -59,7 +56,7 @@ const tellingModules = [
 ];
 
 test('issue 25.4: a start without a config file loads the admin API and its libraries with the first admin request', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
+  const folder = temporaryFolder('loads');
   const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
   const args = ['start', '--data-dir', join(folder, 'data'), ...listen];
   const gateway = spawn(process.execPath, programArguments(args, tellingModules), {
@@ -70,7 +67,6 @@ test('issue 25.4: a start without a config file loads the admin API and its libr
   t.after(async () => {
     gateway.kill('SIGKILL');
     if (gateway.exitCode === null && gateway.signalCode === null) await once(gateway, 'exit');
-    removeFolder(folder);
   });
   assert.ok(gateway.stdout);
   let admin: string | undefined;

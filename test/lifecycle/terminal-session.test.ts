@@ -5,13 +5,12 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { programArguments } from '../support/program.ts';
 
@@ -22,8 +21,7 @@ test(
   'Ctrl-C with a running stream says what it waits for, and a second one ends',
   { skip },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-session-'));
-    t.after(() => removeFolder(folder));
+    const folder = temporaryFolder('session');
     // An upstream that begins an answer and never ends it.
     const upstream = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -102,8 +100,7 @@ test(
   'G14 SIGHUP reloads while the terminal is there; a closed terminal stops, and its running call ends well',
   { skip },
   async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-hangup-'));
-    t.after(() => removeFolder(folder));
+    const folder = temporaryFolder('hangup');
     let finish = (): void => undefined;
     const upstream = createServer((_, response) => {
       const frame = (delta: object, reason: string | null): string =>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { type Certificates, makeCertificates, noOpenssl } from '../support/certificates.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { type Reply, send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
@@ -33,7 +33,6 @@ describe('both planes over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
   let upstream: ScriptedUpstream;
   let first: Certificates;
   let second: Certificates;
-  const directories: string[] = [];
   before(async () => {
     upstream = await ScriptedUpstream.start();
     const [one, other] = await Promise.all([makeCertificates('one'), makeCertificates('other')]);
@@ -41,17 +40,11 @@ describe('both planes over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     first = one;
     second = other;
   });
-  after(async () => {
-    await upstream.close();
-    first.remove();
-    second.remove();
-    for (const directory of directories) removeFolder(directory);
-  });
+  after(() => upstream.close());
 
   /** A directory with `tls/cert.pem` and `tls/key.pem`. */
   function directoryWith({ server, ca }: Certificates): string {
-    const directory = mkdtempSync(join(tmpdir(), 'gw-tls-'));
-    directories.push(directory);
+    const directory = temporaryFolder('tls');
     mkdirSync(join(directory, 'tls'));
     copyFileSync(server.cert, join(directory, 'tls/cert.pem'));
     copyFileSync(server.key, join(directory, 'tls/key.pem'));

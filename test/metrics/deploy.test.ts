@@ -1,14 +1,13 @@
 /** issue 8 point 2: the dashboard and the alert rules of deploy/grafana ask for what a gateway really emits. */
 import assert from 'node:assert/strict';
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { adminToken } from '../support/keys.ts';
 import { listAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -148,7 +147,7 @@ if (promtool === undefined || prometheus === undefined) {
   });
 
   test('issue 8 a real Prometheus scrapes it, and every query of the dashboard has an answer', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'gw-prometheus-'));
+    const directory = temporaryFolder('prometheus');
     const port = await freePort();
     writeFileSync(join(directory, 'token'), adminToken);
     const config = {
@@ -208,7 +207,6 @@ if (promtool === undefined || prometheus === undefined) {
       }
     } finally {
       await server.end('SIGTERM');
-      removeFolder(directory);
     }
   });
 }

@@ -1,12 +1,9 @@
 /** issue 8 point 2: who may scrape, in which format, and what clients can put into it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startGateway } from '../../src/main.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
@@ -49,7 +46,7 @@ test('issue 8 S9 without the token there is no scrape, and no key of the data pl
 });
 
 test('issue 8 a token for metrics opens metrics and nothing else', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'gw-metrics-'));
+  const directory = temporaryFolder('metrics');
   const start = (token: string): ReturnType<typeof startGateway> =>
     startGateway({
       flags: {
@@ -88,7 +85,6 @@ test('issue 8 a token for metrics opens metrics and nothing else', async () => {
     assert.doesNotMatch(scraped.text, /0123456789/);
   } finally {
     await running.stop();
-    removeFolder(directory);
   }
 });
 

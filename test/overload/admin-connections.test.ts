@@ -1,16 +1,14 @@
 /** Connections without a credential on the admin plane never take the places of those with one. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startGateway } from '../../src/main.ts';
 import { sampledTests } from '../support/depth.ts';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { programArguments } from '../support/program.ts';
@@ -79,7 +77,7 @@ class Crowd {
 }
 
 describe('X-2 the admin plane under connections without a token', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-places-'));
+  const folder = temporaryFolder('places');
   const dataDir = join(folder, 'data');
   let running: Awaited<ReturnType<typeof startGateway>>;
   before(async () => {
@@ -99,10 +97,7 @@ describe('X-2 the admin plane under connections without a token', { timeout: 500
       load: () => () => undefined,
     });
   });
-  after(async () => {
-    await running.stop();
-    removeFolder(folder);
-  });
+  after(() => running.stop());
 
   const ask = (path: string, token: string): ReturnType<typeof send> =>
     send(running.adminUrl + path, undefined, {

@@ -88,7 +88,6 @@ for (const [name, count, bodyOf] of [
     });
     t.after(async () => {
       await instance.kill();
-      instance.remove();
       upstream.close();
     });
     const { key } = await instance.makeKey();

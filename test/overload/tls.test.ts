@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { before, describe, test, type TestContext } from 'node:test';
 import type { Clock } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { closeServer } from '../../src/http/drain.ts';
@@ -33,7 +33,6 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     assert.ok(certificates !== undefined);
     made = certificates;
   });
-  after(() => made.remove());
 
   interface Listening {
     readonly server: Server;

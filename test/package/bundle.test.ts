@@ -6,17 +6,15 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { legalFrames } from '../faults/stream-pieces.ts';
 import { clientDialects } from '../support/dialects.ts';
-import { removeFolder } from '../support/folders.ts';
+import { removeFolder, temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
@@ -34,7 +32,7 @@ function whatIsMissing(): string | false {
 }
 
 describe('the program in a single file', { skip: whatIsMissing(), timeout: 1_200_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-bundle-'));
+  const folder = temporaryFolder('bundle');
   const empty = join(folder, 'empty');
   const cache = join(folder, 'cache', 'model-gateway');
   const program = join(empty, 'model-gateway');

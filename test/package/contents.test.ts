@@ -1,19 +1,11 @@
 /** S26: the package is the repository: the files that package.json names, the joined program, and the same twice. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { packedOnce, root, secretFiles } from './pack.ts';
 
 function filesUnder(folder: string): readonly string[] {
@@ -34,9 +26,8 @@ function deadLinks(folder: string, page: string): readonly string[] {
     .map((path) => `${page}: ${path}`);
 }
 
-test('S26 the package holds what package.json names, as it lies here, and is the same twice at once', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-package-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('S26 the package holds what package.json names, as it lies here, and is the same twice at once', async () => {
+  const folder = temporaryFolder('package');
   const { copy, tarball, second } = await packedOnce();
   assert.ok(readFileSync(second).equals(readFileSync(tarball)), 'the second is another one');
 

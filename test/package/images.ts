@@ -15,11 +15,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { removeFolder } from '../support/folders.ts';
+import { removeFolder, temporaryFolder } from '../support/folders.ts';
 import { findProgram } from '../support/server-process.ts';
 import { root } from './pack.ts';
 
@@ -70,7 +69,7 @@ function copyProgram(program: string, to: string, folder: string): void {
 
 /** Images and containers in a folder of their own. */
 export class Images {
-  readonly folder = mkdtempSync(join(tmpdir(), 'gw-images-'));
+  readonly folder = temporaryFolder('images');
   readonly #files = new Map<string, Promise<string>>();
 
   buildah(...args: readonly string[]): Promise<string> {

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { clientDialects } from '../support/dialects.ts';
-import { removeFolder } from '../support/folders.ts';
+import { removeFolder, temporaryFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -38,7 +37,7 @@ function notInstalledHere(folder: string): readonly Installed[] {
 }
 
 describe('the installed package', { timeout: 500_000 }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-installed-'));
+  const folder = temporaryFolder('installed');
   const project = join(folder, 'project');
   const program = join(project, 'node_modules', '.bin', 'model-gateway');
   const env = {

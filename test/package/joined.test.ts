@@ -5,17 +5,15 @@ import { once } from 'node:events';
 import {
   appendFileSync,
   cpSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   symlinkSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { removeFolder } from '../support/folders.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { root } from './pack.ts';
@@ -34,8 +32,7 @@ test(
   'issue 25.4: a clone starts the joined program: with its store, its workers, its engine and its admin server',
   { skip, timeout: 200_000 },
   async (t) => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-joined-')));
-    t.after(() => removeFolder(folder));
+    const folder = realpathSync(temporaryFolder('joined'));
     for (const name of ['bin', 'docs', 'models', 'package.json', 'scripts', 'src']) {
       cpSync(join(root, name), join(folder, name), { recursive: true });
     }

@@ -2,17 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { temporaryFolder } from '../support/folders.ts';
 
 export const root = join(import.meta.dirname, '..', '..');
 const nodeBin = join(root, 'node_modules', '.bin');
@@ -95,8 +87,7 @@ export function packedOnce(): Promise<Packed> {
 }
 
 async function packRepository(): Promise<Packed> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-packed-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder('packed');
   const copy = copyOfRepository(folder);
   // Secrets of deploy/compose.yaml, as a person has them: no file list of a package may take them.
   for (const name of secretFiles) {

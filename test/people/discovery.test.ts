@@ -1,7 +1,7 @@
 /** `check` says what keeps people from signing in; the library of OpenID Connect is loaded only where it is configured. */
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
-import { it, type TestContext } from 'node:test';
+import { it } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { freePort } from '../support/server-process.ts';
 import { run } from '../unit/cli-config/context.ts';
@@ -30,24 +30,21 @@ it('a gateway without sign-in does not load the library', async (t) => {
 });
 
 /** What `check` prints for this issuer. */
-async function check(t: TestContext, issuer: string): ReturnType<typeof run> {
-  const { directory } = scene(
-    t,
-    `oidc:
+async function check(issuer: string): ReturnType<typeof run> {
+  const { directory } = scene(`oidc:
   issuer: ${issuer}
   client_id: model-gateway
   client_secret: secret-of-the-client
   url: http://127.0.0.1:8687
   roles: { owner: [admins] }
-`,
-  );
+`);
   const args = ['--config', `${directory}/gateway.yaml`, '--data-dir', `${directory}/d`];
   return run(checkCommand, args, {});
 }
 
-it('check says in one line that the provider does not answer, and what to do', async (t) => {
+it('check says in one line that the provider does not answer, and what to do', async () => {
   const issuer = `http://127.0.0.1:${await freePort()}`;
-  const { code, out, err } = await check(t, issuer);
+  const { code, out, err } = await check(issuer);
   assert.equal(code, 0, 'the gateway starts all the same');
   assert.match(out, /The configuration is valid/);
   assert.match(
@@ -60,7 +57,7 @@ const { realProvider, serve } = await import('./providers.ts');
 
 it('check says nothing of a provider that works', async (t) => {
   const issuer = await realProvider(t, 'http://127.0.0.1:8687/api/oidc/callback');
-  assert.equal((await check(t, issuer)).err, '');
+  assert.equal((await check(issuer)).err, '');
   assert.ok(isLoaded());
 });
 
@@ -99,7 +96,7 @@ for (const [what, document, why] of documents) {
       });
       response.end(isJson ? JSON.stringify(told) : told);
     });
-    const { code, err } = await check(t, issuer);
+    const { code, err } = await check(issuer);
     assert.equal(code, 0);
     const [line = '', ...rest] = err.split('\n');
     assert.deepEqual(rest, ['']);

@@ -4,8 +4,7 @@
  */
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
@@ -25,6 +24,7 @@ import { knownProviders } from '../../src/compose/providers.ts';
 import { decompressor, maxDecompressedBytes } from '../../src/wire/decompress.ts';
 import { readRetryAfterMs } from '../../src/wire/upstream-error.ts';
 import { SseSplitter } from '../../src/wire/sse.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { countingBytes } from '../unit/access/fakes.ts';
 import { json, text } from './arbitraries.ts';
 import { check, checkAsync } from './checking.ts';
@@ -177,9 +177,8 @@ test('addresses to listen on, of PostgreSQL and of Redis: any text is one or is 
 });
 
 test('S16 base_url: any text is taken or refused with its place', async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), 'base-url-'));
+  const folder = temporaryFolder('base-url');
   const config = join(folder, 'gateway.yaml');
-  context.after(() => rmSync(folder, { recursive: true }));
   const urls = fc.oneof(
     text,
     fc.webUrl({ withQueryParameters: true, withFragments: true }),

@@ -1,15 +1,6 @@
 /** `copy`: a store that a real gateway filled, from SQLite to PostgreSQL and back, equal in every column. */
 import assert from 'node:assert/strict';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
@@ -22,6 +13,7 @@ import { PostgresSide } from '../../src/store/copy/postgres-side.ts';
 import type { CopyTarget } from '../../src/store/copy/side.ts';
 import { SqliteSide } from '../../src/store/copy/sqlite-side.ts';
 import { orderedTables } from '../../src/store/copy/tables.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
 import { withPostgres } from '../support/with-servers.ts';
@@ -30,12 +22,6 @@ import { chatAnswer } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
 const env = { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken };
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'gw-copy-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 interface Started {
   readonly url: string;
@@ -68,7 +54,7 @@ async function filled(t: TestContext): Promise<string> {
   const upstream = await ScriptedUpstream.start();
   t.after(() => upstream.close());
   upstream.script('m', ...Array.from({ length: 6 }, () => chatAnswer({ text: 'Hello.' }, false)));
-  const cwd = folder(t);
+  const cwd = temporaryFolder('copy');
   writeFileSync(
     join(cwd, 'gateway.yaml'),
     `providers: { up: { dialect: openai-chat, base_url: "http://127.0.0.1:${upstream.port}/v1" } }
@@ -280,7 +266,7 @@ await withPostgres((postgres: TestPostgres) => {
 });
 
 test('copy refuses a directory in use and one without a store, and says what it wants', async (t) => {
-  const cwd = folder(t);
+  const cwd = temporaryFolder('copy');
   const gateway = await startGateway({
     flags: { listen: '127.0.0.1:0', 'admin-listen': '127.0.0.1:0', 'log-level': 'silent' },
     env,

@@ -1,18 +1,16 @@
 /** Real processes that write, and die or find the disk full in the middle of it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { silentLog } from '../unit/access/fakes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-kills-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('kills');
 
 const rounds = Number(process.env['STORE_KILL_ROUNDS'] ?? '10');
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Spool } from '../../src/store/postgres/spool.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { CallRow } from '../../src/store/store.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { silentLog } from '../unit/access/fakes.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'gw-spool-'));
-after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('spool');
 
 const full: CallRow = callRow('full', {
   tags: ['a', 'b'],

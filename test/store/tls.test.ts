@@ -13,7 +13,6 @@ import { keyRecord } from '../unit/store/call-rows.ts';
 const certificates = await makeCertificates('gateway');
 if (certificates === undefined) test(noOpenssl, () => {});
 else {
-  after(() => certificates.remove());
   await postgresTls(certificates);
   await redisTls(certificates);
 }

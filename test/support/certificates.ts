@@ -1,13 +1,7 @@
 /** Certificates for servers of tests, made by openssl: an authority, a server by name and address, a client. */
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  findProgram,
-  notRoot,
-  runToEnd,
-  serverFolder,
-  type ServerFolder,
-} from './server-process.ts';
+import { findProgram, notRoot, runToEnd, serverFolder } from './server-process.ts';
 
 export const noOpenssl =
   'openssl is not on this machine (apt-get install openssl): TLS is left out';
@@ -19,7 +13,6 @@ export interface Certificates {
   readonly client: { readonly cert: string; readonly key: string };
   /** Of another authority. */
   readonly stranger: string;
-  remove(): void;
 }
 
 /**
@@ -35,14 +28,14 @@ export async function makeCertificates(client: string): Promise<Certificates | u
   const stranger = await maker.authority('stranger');
   const server = await maker.signed('server', ['/CN=localhost', 'subjectAltName=DNS:localhost']);
   const own = await maker.signed('client', [`/CN=${client}`, 'subjectAltName=DNS:client']);
-  return { ca, stranger, server, client: own, remove: () => folder.remove() };
+  return { ca, stranger, server, client: own };
 }
 
 class Maker {
   readonly #openssl: string;
-  readonly #folder: ServerFolder;
+  readonly #folder: string;
 
-  constructor(openssl: string, folder: ServerFolder) {
+  constructor(openssl: string, folder: string) {
     this.#openssl = openssl;
     this.#folder = folder;
   }
@@ -84,7 +77,7 @@ class Maker {
   }
 
   #files(name: string) {
-    const path = (ending: string): string => join(this.#folder.path, `${name}.${ending}`);
+    const path = (ending: string): string => join(this.#folder, `${name}.${ending}`);
     return { cert: path('pem'), key: path('key'), request: path('csr'), extensions: path('ext') };
   }
 

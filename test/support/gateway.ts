@@ -1,12 +1,12 @@
 /** Starts the real gateway for a test: real sockets, a directory of its own, no vendor keys. */
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
 import type { LoadSource } from '../../src/http/overload/load.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { upstreamDialects, type UpstreamDialect } from './dialects.ts';
+import { temporaryFolder } from './folders.ts';
 import { adminToken, clientKey } from './keys.ts';
 
 export interface TestGateway {
@@ -95,7 +95,7 @@ export async function startTestGateway(
   config: TestConfig,
   { env, adminPort = 0, ...means }: TestMeans = {},
 ): Promise<TestGateway> {
-  const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
+  const directory = temporaryFolder('test');
   const configFile = join(directory, 'gateway.yaml');
   await writeFile(configFile, configText(config));
   const workers = process.env['MODEL_GATEWAY_WORKERS'];
@@ -167,11 +167,7 @@ export async function startTestGateway(
         const live = (await readAdmin(adminUrl, '/api/status'))['live_calls'];
         return live === 0 ? { found: undefined } : { instead: `${String(live)} calls are left` };
       }),
-    stop: async () => {
-      await running.stop();
-      // A thread that ends last may still write to the cache of compiled code.
-      await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-    },
+    stop: () => running.stop(),
   };
 }
 

@@ -1,9 +1,8 @@
 /** What a server written in Go takes a request for: by a small program where Go is there, else by its rules. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { temporaryFolder } from './folders.ts';
 
 /** The members that the program reads (`go-reader/main.go`); `any` keeps its value. */
 const any = 'any';
@@ -82,8 +81,7 @@ let built: string | undefined;
 /** Compiles the program once for all tests of this process. */
 function builtProgram(): string | undefined {
   if (built !== undefined) return built;
-  const folder = mkdtempSync(join(tmpdir(), 'go-reader-'));
-  process.once('exit', () => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder('go-reader');
   const program = join(folder, 'reader');
   const source = join(import.meta.dirname, 'go-reader', 'main.go');
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOPROXY: 'off', GO111MODULE: 'off' };

@@ -1,10 +1,9 @@
 /** A store on the shared book for a test, its spool in a folder of its own. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../src/core/runtime.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/postgres-store.ts';
+import { temporaryFolder } from './folders.ts';
 import { postgresAddress } from './postgres.ts';
 
 export interface TestStore {
@@ -17,7 +16,7 @@ export interface TestStore {
 }
 
 export async function openTestStore(url: string, spool?: string): Promise<TestStore> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-spool-'));
+  const folder = temporaryFolder('spool');
   const log: string[] = [];
   const note = (event: string, fields: object = {}): void => {
     log.push(`${event} ${JSON.stringify(fields)}`);
@@ -40,7 +39,6 @@ export async function openTestStore(url: string, spool?: string): Promise<TestSt
       if (closed) return;
       closed = true;
       await store.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -7,14 +7,7 @@ import { join } from 'node:path';
 import { Client, type QueryResult } from 'pg';
 import { readPostgres } from '../../src/config/storage.ts';
 import type { ServerAddress } from '../../src/core/addresses.ts';
-import {
-  findProgram,
-  freePort,
-  runToEnd,
-  serverFolder,
-  ServerProcess,
-  type ServerFolder,
-} from './server-process.ts';
+import { findProgram, freePort, runToEnd, serverFolder, ServerProcess } from './server-process.ts';
 
 export const noPostgres =
   'PostgreSQL is not on this machine (apt-get install postgresql): its tests are left out';
@@ -37,9 +30,9 @@ export async function startPostgres(
   const postgres = findProgram(['postgres'], folders);
   if (initdb === undefined || postgres === undefined) return undefined;
   const folder = serverFolder('pg');
-  const passwordFile = join(folder.path, 'password');
+  const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, postgresPassword);
-  const data = join(folder.path, 'data');
+  const data = join(folder, 'data');
   const access = ['-U', user, '--pwfile', passwordFile, '--auth=scram-sha-256'];
   const form = ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   await initialise(data, async () => {
@@ -85,7 +78,7 @@ export function postgresAddress(url: string): ServerAddress {
 interface Parts {
   readonly program: string;
   readonly data: string;
-  readonly folder: ServerFolder;
+  readonly folder: string;
   readonly port: number;
   readonly settings?: readonly string[];
 }
@@ -109,7 +102,7 @@ export class TestPostgres {
     const settings = [
       `port=${port}`,
       'listen_addresses=127.0.0.1',
-      `unix_socket_directories=${folder.path}`,
+      `unix_socket_directories=${folder}`,
       'fsync=off',
       'full_page_writes=off',
       'max_connections=100',
@@ -130,7 +123,7 @@ export class TestPostgres {
     );
     if (copier === undefined) return undefined;
     const folder = serverFolder('pg');
-    const data = join(folder.path, 'data');
+    const data = join(folder, 'data');
     // -R: it begins as a replica, with the address of its primary.
     await runToEnd(copier, [
       '-D',
@@ -185,8 +178,8 @@ export class TestPostgres {
 
   /** Through the Unix socket. */
   socketUrl(database: string): string {
-    const { path } = this.#parts.folder;
-    return `postgres://${user}:${postgresPassword}@${encodeURIComponent(path)}:${this.port}/${database}`;
+    const { folder } = this.#parts;
+    return `postgres://${user}:${postgresPassword}@${encodeURIComponent(folder)}:${this.port}/${database}`;
   }
 
   /** For the test itself; what it writes is no user's text. */
@@ -233,10 +226,8 @@ export class TestPostgres {
     return this.#idle.get(url) === client && this.#idle.delete(url);
   }
 
-  /** Stops it and removes everything. */
-  async close(): Promise<void> {
-    await this.stop('immediate');
-    this.#parts.folder.remove();
+  close(): Promise<void> {
+    return this.stop('immediate');
   }
 
   async #answers(): Promise<boolean> {

@@ -1,10 +1,10 @@
 /** Judges of bodies: the published schemas of chat completions and the SDKs' own types. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { temporaryFolder } from './folders.ts';
 
 const root = join(import.meta.dirname, '../..');
 const schemaFile = join(root, '../shared/schemas/openai-chat-and-responses.json');
@@ -69,32 +69,28 @@ export type { OpenAI, Beta, Stable, Older };
  * @returns one line for each complaint.
  */
 export function typeComplaints(values: readonly Typed[], more = ''): readonly string[] {
-  const folder = mkdtempSync(join(tmpdir(), 'model-gateway-types-'));
-  try {
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    const lines = values.map(
-      ({ type, value }, i) => `export const v${i}: ${type} = ${JSON.stringify(value)};`,
-    );
-    const head = typesHead + more;
-    writeFileSync(join(folder, 'values.ts'), head + lines.join('\n'));
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({
-        extends: join(root, 'tsconfig.json'),
-        compilerOptions: { types: [], noUnusedLocals: false },
-        include: ['values.ts'],
-      }),
-    );
-    const before = head.split('\n').length - 1;
-    return compile(folder).map((line) => {
-      const [, at = '0'] = /^values\.ts\((\d+),/.exec(line) ?? [];
-      const { name = 'the head of the file' } = values[Number(at) - before - 1] ?? {};
-      return `${name}: ${line}`;
-    });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder('types');
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const lines = values.map(
+    ({ type, value }, i) => `export const v${i}: ${type} = ${JSON.stringify(value)};`,
+  );
+  const head = typesHead + more;
+  writeFileSync(join(folder, 'values.ts'), head + lines.join('\n'));
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { types: [], noUnusedLocals: false },
+      include: ['values.ts'],
+    }),
+  );
+  const before = head.split('\n').length - 1;
+  return compile(folder).map((line) => {
+    const [, at = '0'] = /^values\.ts\((\d+),/.exec(line) ?? [];
+    const { name = 'the head of the file' } = values[Number(at) - before - 1] ?? {};
+    return `${name}: ${line}`;
+  });
 }
 
 function compile(folder: string): readonly string[] {

@@ -2,11 +2,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { accessSync, chownSync, constants, mkdtempSync, readFileSync } from 'node:fs';
+import { accessSync, chownSync, constants, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { removeFolder } from './folders.ts';
+import { temporaryFolder } from './folders.ts';
 
 /** The first of these programs that is there. */
 export function findProgram(
@@ -46,17 +45,12 @@ export function notRoot(): Identity | undefined {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-export interface ServerFolder {
-  readonly path: string;
-  remove(): void;
-}
-
-/** A short path: that of a Unix socket may have 107 characters. */
-export function serverFolder(name: string): ServerFolder {
-  const path = mkdtempSync(join(tmpdir(), `gw-${name}-`));
+/** A temporary folder of the user that servers run as. Its path is short: that of a Unix socket may have 107 characters. */
+export function serverFolder(name: string): string {
+  const path = temporaryFolder(name);
   const owner = notRoot();
   if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
-  return { path, remove: () => removeFolder(path) };
+  return path;
 }
 
 /**
@@ -107,7 +101,7 @@ export class ServerProcess {
     this.#ended = once(this.#child, 'close');
     // The test process must not wait for a server that a failed test left behind.
     const kill = (): boolean => this.#child.kill('SIGKILL');
-    process.once('exit', kill);
+    process.prependOnceListener('exit', kill);
     this.#child.once('close', () => process.off('exit', kill));
   }
 

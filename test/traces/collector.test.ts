@@ -1,7 +1,7 @@
 /** issue 8.3, F95: collectors that are away, hang, crash and come back; what a stop still sends; OTEL_… variables. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { endlessAnswer } from '../limits/endless.ts';
 import { startLimitedRig } from '../limits/limited-rig.ts';
 import { makeCertificates, noOpenssl } from '../support/certificates.ts';
@@ -141,7 +141,6 @@ const certificates = await makeCertificates('gateway');
 if (certificates === undefined) test(noOpenssl, () => undefined);
 else {
   const { ca, server, client, stranger } = certificates;
-  after(() => certificates.remove());
   const read = (path: string): string => readFileSync(path, 'utf8');
   const tls = { cert: read(server.cert), key: read(server.key) };
 

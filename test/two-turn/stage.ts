@@ -1,9 +1,9 @@
 /** A scripted upstream of each dialect under many vendors' names, and a gateway that can be started again. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { providerAt } from '../support/gateway.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { eventStreamType } from '../upstream/aws.ts';
@@ -36,7 +36,7 @@ export async function startStage(): Promise<Stage> {
   const responses = await ScriptedUpstream.start();
   const gemini = await ScriptedUpstream.start();
   const converse = await ScriptedUpstream.start(eventStreamType);
-  const directory = await mkdtemp(join(tmpdir(), 'model-gateway-two-turn-'));
+  const directory = temporaryFolder('two-turn');
   const config = join(directory, 'gateway.yaml');
   const base_url = `http://127.0.0.1:${chat.port}/v1`;
   const vendors = chatVendors.map((id) => [id, { base_url, api_key: `key-of-${id}` }]);
@@ -84,7 +84,6 @@ export async function startStage(): Promise<Stage> {
       await running.stop();
       const all = [chat, messages, responses, gemini, converse];
       await Promise.all(all.map((upstream) => upstream.close()));
-      await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -44,10 +44,7 @@ async function scene(t: TestContext, ...replies: readonly TokenReply[]): Promise
     ...optionsOf(bedrock, { workers: 2, providers: { cloud }, prices: {} }),
     env: { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${machine.url}/keys` },
   });
-  t.after(async () => {
-    await gateway.kill();
-    gateway.remove();
-  });
+  t.after(() => gateway.kill());
   await until(() => workersOf(gateway).size === 2, 'the log tells of both workers');
   const { key } = await gateway.makeKey();
   return { gateway, bedrock, machine, key };

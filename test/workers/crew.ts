@@ -39,7 +39,6 @@ export async function startCrew(
   const end = async (): Promise<void> => {
     await gateway.kill();
     await upstream.close();
-    gateway.remove();
   };
   // The log comes on a way of its own.
   await until(

@@ -1,9 +1,6 @@
 /** A worker's end and a parent's end of a real socket, both in this process. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import type { Counters } from '../../src/store/counters/counters.ts';
 import type { Store } from '../../src/store/store.ts';
 import {
@@ -13,10 +10,10 @@ import {
   remoteStore,
 } from '../../src/compose/workers/session.ts';
 import { Link } from '../../src/compose/workers/link.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('linked');
 let made = 0;
 
 /** Two ends of one connection. */

@@ -93,7 +93,6 @@ test('SIGUSR2 ends no gateway without workers, and no worker that gets it', asyn
   t.after(async () => {
     await alone.kill();
     await upstream.close();
-    alone.remove();
   });
   alone.signal('SIGUSR2');
   await until(() => alone.log.includes('no_workers_to_replace'), 'it says why nothing follows');

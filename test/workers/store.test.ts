@@ -1,16 +1,13 @@
 /** The store of a worker is its parent's: the suite of all stores, over a socket. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { storeSuite } from '../store/store-suite.ts';
+import { temporaryFolder } from '../support/folders.ts';
 import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 import { linkedStore } from './linked.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-worker-store-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('worker-store');
 let files = 0;
 
 storeSuite('of a worker', async () => {

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { makeKey } from '../../../src/access/keys/key-format.ts';
 import { KeyRing } from '../../../src/access/keys/keys.ts';
 import { Secret } from '../../../src/core/secret.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock, silentLog } from './fakes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-keys-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('keys');
 
 interface Ring {
   readonly keys: KeyRing;

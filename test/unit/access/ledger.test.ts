@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, it, type TestContext } from 'node:test';
+import { it, type TestContext } from 'node:test';
 import { Ledger, type LedgerDeps } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { CallRow } from '../../../src/store/calls.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
@@ -13,8 +13,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock, silentLog } from './fakes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('ledger');
 
 /** Both are closed behind the test, however it ends: an open store keeps the process alive. */
 async function ledgerOn(t: TestContext, name: string, options: Partial<LedgerDeps> = {}) {

@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { makeKey, digestOf } from '../../../src/access/keys/key-format.ts';
 import { KeyRing } from '../../../src/access/keys/keys.ts';
 import { Pepper } from '../../../src/access/keys/seal-key.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
 import { Secret } from '../../../src/core/secret.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock, silentLog } from './fakes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-pepper-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('pepper');
 
 const refused = { name: 'GatewayError', code: 'unauthenticated' };
 const secret = 'pepper-0123456789-abcdef';

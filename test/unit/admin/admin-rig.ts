@@ -1,8 +1,6 @@
 /** A real admin server on a SQLite store in memory, or in a file where the test looks into it, and a client for it. */
-import { mkdtempSync } from 'node:fs';
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { loadAdminToken, makeRunToken, TokenCheck } from '../../../src/access/keys/admin-token.ts';
@@ -20,7 +18,7 @@ import { LoggedContents } from '../../../src/features/content-log/sealed-content
 import { listen } from '../../../src/http/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { removeFolder } from '../../support/folders.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
 
@@ -58,11 +56,8 @@ export interface Rig {
 }
 
 /** A store in a file, for `adminRig`: each costs two threads. */
-export async function fileStore(
-  t: TestContext,
-): Promise<{ readonly store: Store; readonly path: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'));
-  t.after(() => removeFolder(folder));
+export async function fileStore(): Promise<{ readonly store: Store; readonly path: string }> {
+  const folder = temporaryFolder('store');
   const path = join(folder, 'gateway.db');
   return { store: await openSqliteStore({ path, log: silentLog }), path };
 }
@@ -73,7 +68,7 @@ export async function adminRig(
   wait: () => Promise<void> = async () => undefined,
   server: Partial<Parameters<typeof createAdminServer>[0]> = {},
 ): Promise<Rig> {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
+  const folder = temporaryFolder('admin');
   const store = change.store ?? memoryStore();
   const clock = new HeldClock();
   const random = countingBytes();
@@ -132,7 +127,6 @@ export async function adminRig(
     listener.close();
     await ledger.close();
     await store.close();
-    removeFolder(folder);
   });
   return {
     url,

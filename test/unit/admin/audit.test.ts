@@ -114,7 +114,7 @@ const tampering: readonly (readonly [string, string, number])[] = [
 
 for (const [name, sql, brokenAt] of tampering) {
   it(`S24 tampering shows: ${name}`, async (t) => {
-    const { store, path } = await fileStore(t);
+    const { store, path } = await fileStore();
     const rig = await cliRig(t, { store });
     for (const team of ['a', 'b', 'c', 'd']) {
       await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
@@ -140,7 +140,7 @@ for (const [name, sql] of [
   ['all of it', 'DELETE FROM audit'],
 ] as const) {
   it(`S24 a log that lost ${name} shows, at the check and at the next start, and for ever`, async (t) => {
-    const { store, path } = await fileStore(t);
+    const { store, path } = await fileStore();
     const rig = await cliRig(t, { store });
     for (const team of ['a', 'b', 'c', 'd']) {
       await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
@@ -190,7 +190,7 @@ it('S24 a start notes how far a log goes that has no note yet; a note that canno
 });
 
 it('S24 a backup has its own entry, also one that could not be written', async (t) => {
-  const { store } = await fileStore(t);
+  const { store } = await fileStore();
   const rig = await adminRig(t, { store });
   const body = { path: join(rig.folder, 'copy.db') };
   assert.equal((await rig.ask('/api/backup', { method: 'POST', body })).status, 200);
@@ -210,7 +210,7 @@ it('S24 a backup has its own entry, also one that could not be written', async (
 });
 
 it('S24 the store itself takes no change of the log', async (t) => {
-  const { store, path } = await fileStore(t);
+  const { store, path } = await fileStore();
   const rig = await adminRig(t, { store });
   await rig.ask('/api/teams/a', { method: 'PUT', body: {} });
   const db = new DatabaseSync(path);
@@ -250,7 +250,7 @@ it('S24 an entry that the store does not take is an error, and in the log', asyn
 });
 
 it('S24 a change whose entry cannot be written is not made; a revocation holds, and is in the log', async (t) => {
-  const { store, path } = await fileStore(t);
+  const { store, path } = await fileStore();
   const rig = await adminRig(t, { store });
   const made = await rig.ask('/api/keys', { method: 'POST', body: { name: 'a', models: ['*'] } });
   const id = textOf(made.body, 'id');

@@ -1,15 +1,7 @@
 /** S12, issue 8: the dashboard's files on the admin listener. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import {
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +12,7 @@ import {
   dashboardFiles,
   sendDashboard,
 } from '../../../src/admin/dashboard.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { send, type Reply } from '../../support/http.ts';
 import { adminRig } from './admin-rig.ts';
 
@@ -33,7 +26,7 @@ interface Served {
 
 /** A server with nothing but the dashboard; what is not the dashboard's is 418. */
 async function serve(t: TestContext, isBuilt = true): Promise<Served> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-pages-'));
+  const folder = temporaryFolder('pages');
   if (isBuilt) {
     mkdirSync(join(folder, 'assets'));
     writeFileSync(join(folder, 'index.html'), html);
@@ -50,7 +43,6 @@ async function serve(t: TestContext, isBuilt = true): Promise<Served> {
   t.after(() => {
     server.closeAllConnections();
     server.close();
-    rmSync(folder, { recursive: true, force: true });
     rmSync(`${folder}.secret`, { force: true });
   });
   const get: Served['get'] = (path, headers = {}, method = 'GET') =>
@@ -164,7 +156,6 @@ test('issue 8 while a build replaces the folder, the files that were read are se
   assert.equal((await get('/', page)).text, html);
   const before = `${folder}-before`;
   renameSync(folder, before);
-  t.after(() => rmSync(before, { recursive: true, force: true }));
   assert.equal((await get('/', page)).text, html, 'there is no folder');
   assert.equal((await get('/assets/app-1.js')).text, script);
   // A name that leads to no file: what is listed is gone when it is read.

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { costing, fullCall } from '../../store/rows.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { silentLog } from '../access/fakes.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { adminRig, adminToken, errorOf, fileStore, listOf, textOf } from './admin-rig.ts';
@@ -176,10 +176,9 @@ it('L5 calls come in pages, and by everything that tells them apart', async (t) 
 });
 
 it('backup writes a complete private copy while calls continue, and never over a file', async (t) => {
-  const { store } = await fileStore(t);
+  const { store } = await fileStore();
   const rig = await adminRig(t, { store });
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder('backup');
   const { record } = await rig.keys.create({ name: 'ci', models: ['*'] });
   for (let i = 0; i < 100; i++) rig.ledger.record(callRow(`c${i}`));
   await rig.ledger.flush();

@@ -1,15 +1,15 @@
 import type { GatewayState } from '../../../src/admin/diagnostics.ts';
 import type { EventSource } from '../../../src/admin/events.ts';
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { adminRoutes } from '../../../src/admin/handler.ts';
 import { playgroundPrincipal, type CallerDeps } from '../../../src/admin/explain.ts';
 import { fullCall } from '../../store/rows.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { adminRig, adminToken, fileStore, listOf, textOf } from './admin-rig.ts';
 
 it('every route of the admin API is described', async (t) => {
@@ -194,9 +194,8 @@ const diagnostics = async (): Promise<GatewayState> => ({
 const change = { path: 'listen', before: null, after: ':1', overriddenBy: 'flag --listen' };
 
 it('answers are as they are described', async (t) => {
-  const { store } = await fileStore(t);
-  const configFile = join(mkdtempSync(join(tmpdir(), 'gateway-openapi-')), 'gateway.yaml');
-  t.after(() => rmSync(dirname(configFile), { recursive: true }));
+  const { store } = await fileStore();
+  const configFile = join(temporaryFolder('openapi'), 'gateway.yaml');
   writeFileSync(configFile, 'models: {}\n');
   const config = () => ({ origins: [], warnings: [], configFile });
   const editing = {

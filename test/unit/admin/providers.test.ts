@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { HeaderSettings } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { readDownloads } from '../../../src/local-models/model-folder.ts';
 import { adminProviders } from '../../../src/compose/providers.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { adminRig, errorOf, listOf } from './admin-rig.ts';
 
 it('issue 8 downloads are seen by the files that they leave, with what is known of their size', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-downloads-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder('downloads');
   const now = Math.floor(Date.now() / 1000) * 1000;
   for (const [name, bytes, ago] of [
     ['a', 10, 20_000],

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { Secret } from '../../../src/core/secret.ts';
 import { readRunFile, removeRunFile, writeRunFile } from '../../../src/admin/run-file.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-run-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('run');
 const path = join(folder, 'run.json');
 const admin = 'http://127.0.0.1:8687';
 const control = new Secret('control');

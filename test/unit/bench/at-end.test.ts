@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const bench = join(import.meta.dirname, '../../../bench/admin-pages.ts');
 const skip = process.platform === 'linux' ? false : 'reads /proc';
@@ -23,7 +23,7 @@ for (const [signal, code] of [
   ['SIGINT', 130],
 ] as const) {
   test(`G14 ${signal} ends what the bench of the admin pages started`, { skip }, async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gw-bench-'));
+    const folder = temporaryFolder('bench');
     const args = ['--rows', '1000', '--keys', '10', '--rounds', '100'];
     const child = spawn(
       process.execPath,
@@ -37,10 +37,7 @@ for (const [signal, code] of [
         .filter((text) => text !== '')
         .map(Number);
     const pid = child.pid ?? 0;
-    t.after(() => {
-      child.kill('SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
-    });
+    t.after(() => child.kill('SIGKILL'));
     // The first list has been measured, many are to come.
     await once(child.stdout, 'data');
     const gateways = childrenOf(pid);

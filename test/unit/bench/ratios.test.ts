@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderTimes, readProfile, selfTimes } from '../../../bench/cpu-profile.ts';
 import { flameGraph } from '../../../bench/flame-graph.ts';
 import { committedRatios, judge, keepRatios } from '../../../bench/ratios.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 test('issue 7.8: the guard fails on a ratio that grew by more than 15 %, and on no other', () => {
   const committed = { a: 4, b: 2 };
@@ -21,19 +21,15 @@ test('issue 7.8: a guard that has nothing to compare fails', () => {
 });
 
 test('issue 7.8: a run keeps the ratios of workloads that it did not measure', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ratios-'));
-  try {
-    const file = join(folder, 'ratios.json');
-    assert.deepEqual(committedRatios(file), {});
-    keepRatios({ a: 4, b: 2 }, file);
-    keepRatios({ b: 3 }, file);
-    assert.deepEqual(committedRatios(file), { a: 4, b: 3 });
-    writeFileSync(file, '{"a":"4"}');
-    assert.throws(() => committedRatios(file), /the ratio of a is no number/);
-    assert.equal(readFileSync(file, 'utf8'), '{"a":"4"}');
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('ratios');
+  const file = join(folder, 'ratios.json');
+  assert.deepEqual(committedRatios(file), {});
+  keepRatios({ a: 4, b: 2 }, file);
+  keepRatios({ b: 3 }, file);
+  assert.deepEqual(committedRatios(file), { a: 4, b: 3 });
+  writeFileSync(file, '{"a":"4"}');
+  assert.throws(() => committedRatios(file), /the ratio of a is no number/);
+  assert.equal(readFileSync(file, 'utf8'), '{"a":"4"}');
 });
 
 test('issue 7.7: a profile is read without its idle time, and drawn with each function once a caller', () => {

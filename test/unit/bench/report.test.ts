@@ -1,7 +1,5 @@
 /** What is made of measurements: which figures stand in the results, and what they are warned of. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { doubts, Results } from '../../../bench/analysis.ts';
@@ -20,6 +18,7 @@ import { failedMeasurement, type Sample } from '../../../bench/measure.ts';
 import { plotsOf } from '../../../bench/plots.ts';
 import type { Measurement } from '../../../bench/protocol.ts';
 import { calmRate, workloads } from '../../../bench/workloads.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 /** 1,000 requests in a second, of so many µs each. */
 function measurement(cpuUs: number, more: Partial<Measurement> = {}): Measurement {
@@ -124,43 +123,39 @@ function run(measured: string[], more: Partial<Run> = {}): Run {
 }
 
 test('issue 7.1: a run of a few workloads takes the place of those only', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'measurements-'));
-  try {
-    const file = join(folder, 'measurements.json');
-    const first = merge(readMeasurements(file), run(['unary-1k', 'unary-100k', 'start']), {
-      samples: [
-        sample('unary-1k', 'nginx', measurement(20)),
-        sample('unary-100k', 'nginx', measurement(70)),
-      ],
-      starts: [{ model: 'm', times: { seconds: [0.5] } }],
-      engines: [],
-    });
-    writeMeasurements(file, first);
-    assert.deepEqual(readMeasurements(file), first);
-    const second: Measurements = merge(readMeasurements(file), run(['unary-1k']), {
-      samples: [sample('unary-1k', 'nginx', measurement(21))],
-      starts: [],
-      engines: [],
-    });
-    const cpu = second.samples.map((each) => [each.workload, each.measurement.subjectUs]);
-    assert.deepEqual(cpu, [
-      ['unary-100k', 70_000],
-      ['unary-1k', 21_000],
-    ]);
-    assert.deepEqual(
-      second.runs.map(({ measured }) => measured),
-      [['unary-1k'], ['unary-100k', 'start']],
-    );
-    assert.deepEqual(second.starts, first.starts);
-    const third = merge(second, run(['unary-100k', 'start']), {
-      samples: [],
-      starts: [],
-      engines: [],
-    });
-    assert.equal(third.runs.length, 2, 'a run of which nothing is left is gone');
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('measurements');
+  const file = join(folder, 'measurements.json');
+  const first = merge(readMeasurements(file), run(['unary-1k', 'unary-100k', 'start']), {
+    samples: [
+      sample('unary-1k', 'nginx', measurement(20)),
+      sample('unary-100k', 'nginx', measurement(70)),
+    ],
+    starts: [{ model: 'm', times: { seconds: [0.5] } }],
+    engines: [],
+  });
+  writeMeasurements(file, first);
+  assert.deepEqual(readMeasurements(file), first);
+  const second: Measurements = merge(readMeasurements(file), run(['unary-1k']), {
+    samples: [sample('unary-1k', 'nginx', measurement(21))],
+    starts: [],
+    engines: [],
+  });
+  const cpu = second.samples.map((each) => [each.workload, each.measurement.subjectUs]);
+  assert.deepEqual(cpu, [
+    ['unary-100k', 70_000],
+    ['unary-1k', 21_000],
+  ]);
+  assert.deepEqual(
+    second.runs.map(({ measured }) => measured),
+    [['unary-1k'], ['unary-100k', 'start']],
+  );
+  assert.deepEqual(second.starts, first.starts);
+  const third = merge(second, run(['unary-100k', 'start']), {
+    samples: [],
+    starts: [],
+    engines: [],
+  });
+  assert.equal(third.runs.length, 2, 'a run of which nothing is left is gone');
 });
 
 test('issue 7.1: what one run could not measure and another did is not listed as omitted', () => {

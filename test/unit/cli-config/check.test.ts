@@ -21,9 +21,8 @@ function command(cwd: string, describe?: CheckDeps['describeProviders']) {
   });
 }
 
-test('N1: check prints each effective value with its origin, and the providers', async (t) => {
+test('N1: check prints each effective value with its origin, and the providers', async () => {
   const { directory } = scene(
-    t,
     'log_level: warn\nproviders:\n  openai:\n    api_key: canary-1\n    headers: { x-a: canary-2 }\nmodels:\n  a: openai/gpt\n',
   );
   const { code, out, err } = await run(command(directory), ['--listen', ':9000'], {
@@ -41,9 +40,8 @@ test('N1: check prints each effective value with its origin, and the providers',
   assert.ok(!out.includes('canary'));
 });
 
-test('N1: check prints the rules of retries and of local models once, also where they are defaults', async (t) => {
+test('N1: check prints the rules of retries and of local models once, also where they are defaults', async () => {
   const { directory } = scene(
-    t,
     'retry: { after_sent: false }\nproviders:\n  openai: { api_key: x }\nmodels:\n  a: openai/a\n  b: { targets: [openai/b], retry: { context_overflow: true } }\n',
   );
   const { out } = await run(command(directory), []);
@@ -63,8 +61,8 @@ test('N1: check prints the rules of retries and of local models once, also where
   );
 });
 
-test('N3: check lists all errors on stderr and exits 1', async (t) => {
-  const { directory } = scene(t, 'modles: {}\nlimits: { streams: 0 }\n');
+test('N3: check lists all errors on stderr and exits 1', async () => {
+  const { directory } = scene('modles: {}\nlimits: { streams: 0 }\n');
   const { code, out, err } = await run(command(directory), []);
   assert.equal(code, 1);
   assert.equal(out, '');
@@ -75,9 +73,8 @@ test('N3: check lists all errors on stderr and exits 1', async (t) => {
   ]);
 });
 
-test('§4 check warns of local models whose files are missing', async (t) => {
+test('§4 check warns of local models whose files are missing', async () => {
   const { directory } = scene(
-    t,
     'local:\n  models:\n    gone: { context: 512 }\n    far: { path: /nowhere/deep.gguf }\n',
   );
   const child = spawn(program, ['check', '--json'], {
@@ -101,8 +98,8 @@ test('§4 check warns of local models whose files are missing', async (t) => {
   ]);
 });
 
-test('check --json is one object, of a valid and of an invalid configuration', async (t) => {
-  const good = scene(t, 'log_level: warn\n');
+test('check --json is one object, of a valid and of an invalid configuration', async () => {
+  const good = scene('log_level: warn\n');
   const valid = await run(command(good.directory), ['--json']);
   const report = tryParse(valid.out);
   assert.ok(isObject(report));
@@ -116,7 +113,7 @@ test('check --json is one object, of a valid and of an invalid configuration', a
     report['settings'].some((line) => isObject(line) && line['origin'] === 'gateway.yaml:1'),
   );
 
-  const bad = scene(t, 'log_level: loud\n');
+  const bad = scene('log_level: loud\n');
   const invalid = await run(command(bad.directory), ['--json']);
   assert.equal(invalid.code, 1);
   assert.deepEqual(tryParse(invalid.out), {
@@ -132,16 +129,16 @@ test('check --json is one object, of a valid and of an invalid configuration', a
   });
 });
 
-test('what start would fail at later makes check fail too', async (t) => {
-  const { directory } = scene(t);
+test('what start would fail at later makes check fail too', async () => {
+  const { directory } = scene();
   const failing = command(directory, () => Promise.reject(new Error('providers.x: no dialect')));
   const { code, err } = await run(failing, []);
   assert.equal(code, 1);
   assert.equal(err, 'providers.x: no dialect\n');
 });
 
-test('wrong flags are named; --help explains', async (t) => {
-  const { directory } = scene(t);
+test('wrong flags are named; --help explains', async () => {
+  const { directory } = scene();
   const wrong = await run(command(directory), ['--lisen', ':1']);
   assert.deepEqual(wrong, {
     code: 2,
@@ -157,8 +154,8 @@ test('wrong flags are named; --help explains', async (t) => {
   assert.match(help.out, /--admin-listen/);
 });
 
-test('warnings go to stderr and do not fail', async (t) => {
-  const { directory } = scene(t);
+test('warnings go to stderr and do not fail', async () => {
+  const { directory } = scene();
   const { code, err } = await run(command(directory), [
     '--admin-listen',
     '0.0.0.0:1',

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -11,15 +10,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { clients } from '../../../src/cli/clients/clients.ts';
 import { placed } from '../../../src/cli/clients/client.ts';
 import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { jsonAt } from '../../../src/cli/settings-file.ts';
 import type { Json } from '../../../src/json/value.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { run } from './context.ts';
 
 const model = 'vendor/some-model';
@@ -30,12 +29,6 @@ const able = clients.filter(({ calls }) => calls !== 'responses');
 const withFiles = able.flatMap(({ name, files }) =>
   (files ?? []).map((file, at) => ({ name, file, at, several: (files?.length ?? 0) > 1 })),
 );
-
-function home(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-home-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 function put(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -210,8 +203,8 @@ describe('C7 --write', () => {
     const { name, file, at } = row;
     const id = at === 0 ? name : `${name} (${at + 1})`;
 
-    test(`C7 ${id}: what was written reads as what is printed; once more changes nothing`, async (t) => {
-      const { env, place, options } = fileIn(home(t), row);
+    test(`C7 ${id}: what was written reads as what is printed; once more changes nothing`, async () => {
+      const { env, place, options } = fileIn(temporaryFolder('home'), row);
       const { code, err } = await run(connectCommand, [name, '--write', ...options, ...args], env);
       assert.equal(code, 0, err);
       const connection = {
@@ -236,8 +229,8 @@ describe('C7 --write', () => {
       assert.ok(!existsSync(`${place}.bak`));
     });
 
-    test(`C7 ${id}: comments and order of what is there stay, and it is kept beside`, async (t) => {
-      const { env, place, options } = fileIn(home(t), row);
+    test(`C7 ${id}: comments and order of what is there stay, and it is kept beside`, async () => {
+      const { env, place, options } = fileIn(temporaryFolder('home'), row);
       const before =
         file.format === 'json'
           ? '// mine\n{\n  "zeta": [1, 2], // why\n  "alpha": { "b": "c" }, /* end */\n}\n'
@@ -258,8 +251,8 @@ describe('C7 --write', () => {
       assert.ok(!ran.out.includes(key));
     });
 
-    test(`C7 ${id}: a link, a folder and what cannot be read are left as they are, and said`, async (t) => {
-      const root = home(t);
+    test(`C7 ${id}: a link, a folder and what cannot be read are left as they are, and said`, async () => {
+      const root = temporaryFolder('home');
       const { env, place, options } = fileIn(root, row);
       const refused = async (words: RegExp): Promise<void> => {
         await assert.rejects(
@@ -296,8 +289,8 @@ describe('C7 --write', () => {
     });
   }
 
-  test('C7 a second model stands beside the first, in lists too', async (t) => {
-    const root = home(t);
+  test('C7 a second model stands beside the first, in lists too', async () => {
+    const root = temporaryFolder('home');
     for (const each of ['first', 'second']) {
       for (const client of ['pi', 'continue', 'opencode']) {
         const rest = ['--base-url', 'http://127.0.0.1:1', '--key', key, '--model', each];
@@ -317,8 +310,8 @@ describe('C7 --write', () => {
     );
   });
 
-  test('C7 a key in the environment is named in the file where the client reads it there', async (t) => {
-    const root = home(t);
+  test('C7 a key in the environment is named in the file where the client reads it there', async () => {
+    const root = temporaryFolder('home');
     const env = { HOME: root, MODEL_GATEWAY_KEY: key };
     for (const client of ['pi', 'opencode', 'kilo', 'crush', 'claude-code-router', 'qwen-code']) {
       const { code } = await run(connectCommand, [client, '--write', ...where], env);
@@ -330,14 +323,14 @@ describe('C7 --write', () => {
     }
   });
 
-  test('C4 claude-code: the limits of an earlier model go with it, and nothing else', async (t) => {
+  test('C4 claude-code: the limits of an earlier model go with it, and nothing else', async () => {
     for (const before of [
       '{"env": {"OTHER": "1"}}',
       '{\n  // mine\n  "env": {\n    "CLAUDE_CODE_MAX_CONTEXT_TOKENS": "1",\n    "OTHER": "1"\n  }\n}\n',
       '{"env": {"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "1"}}',
       '{"env": {"OTHER": "1", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "1" /* why */,}}',
     ]) {
-      const root = home(t);
+      const root = temporaryFolder('home');
       const env = { HOME: root };
       const place = join(root, '.claude', 'settings.json');
       put(place, before);
@@ -355,8 +348,8 @@ describe('C7 --write', () => {
     }
   });
 
-  test('C7 librechat.yaml has no usual place: it must be said', async (t) => {
-    const env = { HOME: home(t) };
+  test('C7 librechat.yaml has no usual place: it must be said', async () => {
+    const env = { HOME: temporaryFolder('home') };
     const { code, err } = await run(connectCommand, ['librechat', '--write', ...args], env);
     assert.equal(code, 2);
     assert.match(err, /give the path of librechat\.yaml with --file/);

@@ -3,27 +3,19 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { tryParse } from '../../../src/json/parse.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { run } from './context.ts';
 
 const given = ['--base-url', 'http://gw:9/v1/', '--key', 'gw_secret', '--model', 'local/tiny'];
-
-function home(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-home-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 
 function put(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -69,8 +61,8 @@ test('what stands in shell lines is quoted', async () => {
   assert.match(out, /^export ANTHROPIC_AUTH_TOKEN='it'\\''s; rm -rf'$/m);
 });
 
-test('connect claude-code --write keeps everything else, leaves a backup, and says what it did', async (t) => {
-  const root = home(t);
+test('connect claude-code --write keeps everything else, leaves a backup, and says what it did', async () => {
+  const root = temporaryFolder('home');
   const file = join(root, '.claude', 'settings.json');
   const before = `{
     "permissions": { "allow": ["Bash"] },
@@ -108,8 +100,8 @@ test('connect claude-code --write keeps everything else, leaves a backup, and sa
   assert.equal(statSync(`${file}.bak`).mode & 0o077, 0);
 });
 
-test('a second --write changes nothing; a different one keeps both backups', async (t) => {
-  const root = home(t);
+test('a second --write changes nothing; a different one keeps both backups', async () => {
+  const root = temporaryFolder('home');
   const file = join(root, '.claude', 'settings.json');
   const env = { HOME: root };
   const args = ['claude-code', '--write', ...given];
@@ -128,8 +120,8 @@ test('a second --write changes nothing; a different one keeps both backups', asy
   ]);
 });
 
-test('connect opencode --write adds one provider beside the others', async (t) => {
-  const root = home(t);
+test('connect opencode --write adds one provider beside the others', async () => {
+  const root = temporaryFolder('home');
   const file = join(root, '.config', 'opencode', 'opencode.json');
   put(file, '{"theme":"x","provider":{"other":{"npm":"a"},"model-gateway":{"models":{"b/c":{}}}}}');
   const args = ['opencode', '--write', ...given];
@@ -153,7 +145,7 @@ test('connect opencode --write adds one provider beside the others', async (t) =
 
 test('a file that cannot be written is reported and left whole', async (t) => {
   if (process.getuid?.() === 0) return t.skip('left out: root may write everywhere');
-  const root = home(t);
+  const root = temporaryFolder('home');
   const file = join(root, '.claude', 'settings.json');
   put(file, '{}');
   chmodSync(dirname(file), 0o500);
@@ -165,8 +157,8 @@ test('a file that cannot be written is reported and left whole', async (t) => {
   assert.equal(readFileSync(file, 'utf8'), '{}');
 });
 
-test('--write without a key, or for a client without a file, says so and writes nothing', async (t) => {
-  const root = home(t);
+test('--write without a key, or for a client without a file, says so and writes nothing', async () => {
+  const root = temporaryFolder('home');
   const env = { HOME: root };
   const noKey = await run(connectCommand, ['claude-code', '--write'], env);
   assert.equal(noKey.code, 2);

@@ -1,28 +1,25 @@
 /** A start that fails says why and ends: nothing it opened keeps the process alive. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { test, type TestContext } from 'node:test';
-import { removeFolder } from '../../support/folders.ts';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const dataDir = new URL('../../../src/store/data-dir.ts', import.meta.url).href;
 
 function run(
-  t: TestContext,
   args: readonly string[],
   {
     key = 'Zk3pQ9tR7uV5wX1yB',
     env = {},
   }: { readonly key?: string; readonly env?: NodeJS.ProcessEnv },
 ) {
-  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => removeFolder(folder));
+  const folder = temporaryFolder('failed-start');
   const ran = spawnSync(process.execPath, [main, ...args], {
     cwd: folder,
     env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0', ...env },
@@ -33,17 +30,17 @@ function run(
 }
 
 for (const name of ['KEY', 'PEPPER', 'CONTENT_KEY', 'ADMIN_TOKEN', 'METRICS_TOKEN']) {
-  test(`start with MODEL_GATEWAY_${name} too short leaves nothing behind`, (t) => {
+  test(`start with MODEL_GATEWAY_${name} too short leaves nothing behind`, () => {
     const env = { [`MODEL_GATEWAY_${name}`]: 'short' };
-    const { status, stderr, folder } = run(t, ['start', '--listen', '127.0.0.1:0'], { env });
+    const { status, stderr, folder } = run(['start', '--listen', '127.0.0.1:0'], { env });
     assert.equal(status, 1, stderr);
     assert.match(stderr, new RegExp(`MODEL_GATEWAY_${name} must have at least 16 characters`));
     assert.deepEqual(readdirSync(folder), []);
   });
 }
 
-test('wrong flags exit with 2 and name the help; wrong values are told one a line', (t) => {
-  const flag = run(t, ['start', '--port', '9101'], {});
+test('wrong flags exit with 2 and name the help; wrong values are told one a line', () => {
+  const flag = run(['start', '--port', '9101'], {});
   assert.deepEqual(
     [flag.status, flag.stderr],
     [
@@ -51,7 +48,7 @@ test('wrong flags exit with 2 and name the help; wrong values are told one a lin
       '--port is not a flag of this command. Did you mean --listen?\nSee "model-gateway start --help".\n',
     ],
   );
-  const values = run(t, ['start', '--listen', 'abc', '--workers', '0'], {});
+  const values = run(['start', '--listen', 'abc', '--workers', '0'], {});
   assert.deepEqual(
     [values.status, values.stderr],
     [
@@ -61,17 +58,16 @@ test('wrong flags exit with 2 and name the help; wrong values are told one a lin
   );
 });
 
-test('a failed start keeps a data directory that was there before', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => removeFolder(folder));
+test('a failed start keeps a data directory that was there before', () => {
+  const folder = temporaryFolder('failed-start');
   const args = ['start', '--listen', '127.0.0.1:0', '--data-dir', folder];
-  const { status, stderr } = run(t, args, { env: { MODEL_GATEWAY_PEPPER: 'short' } });
+  const { status, stderr } = run(args, { env: { MODEL_GATEWAY_PEPPER: 'short' } });
   assert.equal(status, 1, stderr);
   assert.ok(readdirSync(folder).includes('gateway.lock'));
 });
 
-test('X-9 start with a key that is tried first', (t) => {
-  const { status, stderr } = run(t, ['start', '--listen', '127.0.0.1:0'], {
+test('X-9 start with a key that is tried first', () => {
+  const { status, stderr } = run(['start', '--listen', '127.0.0.1:0'], {
     key: 'changemechangeme',
   });
   assert.equal(status, 1, stderr);
@@ -86,7 +82,7 @@ test('start on a port that is taken', async (t) => {
   assert.ok(address !== null && typeof address === 'object');
   const port = address.port;
   const args = ['start', '--listen', `127.0.0.1:${port}`, '--workers', '1', '--log-level', 'warn'];
-  const { status, stderr, folder } = run(t, args, {});
+  const { status, stderr, folder } = run(args, {});
   assert.equal(status, 1, stderr);
   assert.match(
     stderr,
@@ -115,9 +111,8 @@ const nobody = 65_534;
 const asOther =
   process.getuid?.() === 0 ? false : 'left out: only root can run the program as another user';
 
-test('start on a directory of another user says whose it is', { skip: asOther }, (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => removeFolder(folder));
+test('start on a directory of another user says whose it is', { skip: asOther }, () => {
+  const folder = temporaryFolder('failed-start');
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');
   mkdirSync(data, { mode: 0o700 });
@@ -140,9 +135,8 @@ test('start on a directory of another user says whose it is', { skip: asOther },
   );
 });
 
-test('a command of another user claims nothing of what it cannot see', { skip: asOther }, (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => removeFolder(folder));
+test('a command of another user claims nothing of what it cannot see', { skip: asOther }, () => {
+  const folder = temporaryFolder('failed-start');
   chmodSync(folder, 0o755);
   mkdirSync(join(folder, '.model-gateway'), { mode: 0o700 });
   writeFileSync(join(folder, 'closed.yaml'), '{}', { mode: 0o600 });
@@ -179,9 +173,8 @@ test('a command of another user claims nothing of what it cannot see', { skip: a
 test(
   'a folder that is closed to this user has no config, and a file that is named there is an error',
   { skip: asOther },
-  (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-    t.after(() => removeFolder(folder));
+  () => {
+    const folder = temporaryFolder('failed-start');
     writeFileSync(join(folder, 'gateway.yaml'), '{}');
     const program = `
     const { findConfig, readConfig } = await import(${JSON.stringify(configFile)});
@@ -211,15 +204,15 @@ test(
   },
 );
 
-test('start at an address that this machine does not have, in a directory that is a file', (t) => {
+test('start at an address that this machine does not have, in a directory that is a file', () => {
   // TEST-NET-1: no machine has it.
-  const elsewhere = run(t, ['start', '--listen', '192.0.2.1:18080'], {});
+  const elsewhere = run(['start', '--listen', '192.0.2.1:18080'], {});
   assert.equal(elsewhere.status, 1);
   assert.match(
     elsewhere.stderr,
     /192\.0\.2\.1:18080 \(data plane\): this machine has no such address/,
   );
-  const file = run(t, ['start', '--listen', '127.0.0.1:0', '--data-dir', main], {});
+  const file = run(['start', '--listen', '127.0.0.1:0', '--data-dir', main], {});
   assert.equal(file.status, 1);
   assert.match(file.stderr, /main\.ts is not a directory\. Choose .* --data-dir DIR\.\n$/);
 });
@@ -228,14 +221,14 @@ for (const args of [
   ['start', '--listen', '127.0.0.1:0'],
   ['pull', 'https://127.0.0.1:9/model.gguf'],
 ]) {
-  test(`S19 ${args[0]} where certificates would not be verified`, (t) => {
-    const { status, stderr } = run(t, args, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
+  test(`S19 ${args[0]} where certificates would not be verified`, () => {
+    const { status, stderr } = run(args, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
     assert.equal(status, 1, stderr);
     assert.match(stderr, /NODE_TLS_REJECT_UNAUTHORIZED: .* unset it and name your authority/);
   });
 }
 
-test('a start that fails after the store is open ends', (t) => {
+test('a start that fails after the store is open ends', () => {
   // As if a package of traces were missing, which load after the store has opened.
   const hook = `import { registerHooks } from 'node:module';
 registerHooks({
@@ -245,11 +238,9 @@ registerHooks({
   },
 });`;
   const options = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
-  const config = join(mkdtempSync(join(tmpdir(), 'failed-start-')), 'gateway.yaml');
-  t.after(() => removeFolder(join(config, '..')));
+  const config = join(temporaryFolder('failed-start'), 'gateway.yaml');
   writeFileSync(config, 'traces: { endpoint: "http://127.0.0.1:9" }\n');
   const { status, signal, stderr } = run(
-    t,
     ['start', '--listen', '127.0.0.1:0', '--config', config, '--log-level', 'debug'],
     { env: { NODE_OPTIONS: options } },
   );

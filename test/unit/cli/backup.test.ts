@@ -10,7 +10,7 @@ import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 
 it('backup copies the store to a file beside where it is called, and never over one', async (t) => {
-  const { store } = await fileStore(t);
+  const { store } = await fileStore();
   const rig = await cliRig(t, { store });
   rig.ledger.record(callRow('c1'));
   await rig.ledger.flush();

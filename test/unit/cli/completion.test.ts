@@ -1,17 +1,16 @@
 /** `completion`: what the shells make of the printed text. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { completionCommand } from '../../../src/cli/completion.ts';
 import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { keysCommand } from '../../../src/cli/commands/keys.ts';
 import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { run } from '../cli-config/context.ts';
-import { removeFolder } from '../../support/folders.ts';
 
 const models = modelsCommand({ remove: () => Promise.reject(new Error('not here')) });
 const command = completionCommand([keysCommand, statusCommand, models, connectCommand]);
@@ -65,9 +64,8 @@ function linesOf(
     .toSorted();
 }
 
-async function completeIn(t: TestContext, shell: string): Promise<Complete> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-completion-'));
-  t.after(() => removeFolder(folder));
+async function completeIn(shell: string): Promise<Complete> {
+  const folder = temporaryFolder('completion');
   writeFileSync(join(folder, 'a-file'), '');
   const { out } = await run(command, [shell]);
   return shells[shell]?.(out, folder) ?? (() => []);
@@ -80,8 +78,8 @@ for (const shell of Object.keys(shells)) {
   test(
     `${shell} completes commands, actions and flags, and files where neither is meant`,
     { skip },
-    async (t) => {
-      const complete = await completeIn(t, shell);
+    async () => {
+      const complete = await completeIn(shell);
       const all = ['completion', 'connect', 'help', 'keys', 'models', 'status'];
       assert.deepEqual(complete(['model-gateway', '']), all);
       assert.deepEqual(complete(['model-gateway', 'sta']), ['status']);

@@ -1,9 +1,8 @@
 /** `status`, `tail`, `errors` and `init`. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { errorsCommand } from '../../../src/cli/commands/errors.ts';
 import { initCommand } from '../../../src/cli/commands/init.ts';
@@ -15,9 +14,9 @@ import { usageCommand } from '../../../src/cli/commands/usage.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { knownProviders } from '../../../src/compose/providers.ts';
 import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { run } from '../cli-config/context.ts';
 import { callRow } from '../store/call-rows.ts';
-import { removeFolder } from '../../support/folders.ts';
 import { cliRig } from './cli-rig.ts';
 
 test('status says what runs and how providers are, and its exit code whether it is ready', async (t) => {
@@ -115,9 +114,8 @@ test('a --key that names no key is told from a key without calls', async (t) => 
 });
 
 /** @param answers undefined among them: the question is left by Ctrl-C */
-function initIn(t: TestContext, answers?: readonly (string | undefined)[]) {
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-init-'));
-  t.after(() => removeFolder(cwd));
+function initIn(answers?: readonly (string | undefined)[]) {
+  const cwd = temporaryFolder('init');
   const waiting = [...(answers ?? [])];
   const known = [
     { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
@@ -133,9 +131,9 @@ function initIn(t: TestContext, answers?: readonly (string | undefined)[]) {
   return { cwd, command, asked, text: () => readFileSync(join(cwd, 'gateway.yaml'), 'utf8') };
 }
 
-test('init writes a file that is valid, and changes none', async (t) => {
+test('init writes a file that is valid, and changes none', async () => {
   const env = { OPENAI_API_KEY: 'sk-1' };
-  const { cwd, command, text } = initIn(t);
+  const { cwd, command, text } = initIn();
   const made = await run(command, [], env);
   assert.equal(made.code, 0, made.err);
   assert.match(made.out, /^Wrote gateway\.yaml\. Next: gw check /);
@@ -158,7 +156,7 @@ test('init writes a file that is valid, and changes none', async (t) => {
   const all = before
     .replace(/^# (?=providers:|models:|storage:|admin_listen:)/gm, '')
     .replace(/^# {3}/gm, '  ');
-  const other = initIn(t);
+  const other = initIn();
   writeFileSync(join(other.cwd, 'gateway.yaml'), all);
   const more = { ...env, ANTHROPIC_API_KEY: 'k', TEAM_VLLM_KEY: 'k' };
   const whole = await loadSettings({ flags: {}, env: more, cwd: other.cwd, knownProviders });
@@ -169,8 +167,8 @@ test('init writes a file that is valid, and changes none', async (t) => {
   );
 });
 
-test('init names the file in what comes next, and refuses what no gateway would take', async (t) => {
-  const { cwd, command } = initIn(t);
+test('init names the file in what comes next, and refuses what no gateway would take', async () => {
+  const { cwd, command } = initIn();
   const named = await run(command, ['--file', 'my own.yaml'], {});
   assert.equal(
     named.out,
@@ -188,8 +186,8 @@ test('init names the file in what comes next, and refuses what no gateway would 
   assert.match((await run(command, [], {})).err, /gateway\.yaml exists and stays as it is/);
 });
 
-test('init asks what the flags do not say, and refuses vendors that it does not know', async (t) => {
-  const { command, text } = initIn(t, [' anthropic, openai ', '']);
+test('init asks what the flags do not say, and refuses vendors that it does not know', async () => {
+  const { command, text } = initIn([' anthropic, openai ', '']);
   assert.equal((await run(command, [], {})).code, 0);
   assert.match(
     text(),
@@ -197,13 +195,13 @@ test('init asks what the flags do not say, and refuses vendors that it does not 
   );
   assert.match(text(), /^ {2}openai: \{\} /m);
   assert.match(text(), /^listen: "127\.0\.0\.1:8686" /m);
-  const wrong = await run(initIn(t).command, ['--providers', 'opnai', '--yes'], {});
+  const wrong = await run(initIn().command, ['--providers', 'opnai', '--yes'], {});
   assert.equal(wrong.code, 2);
   assert.match(wrong.err, /opnai is not a known vendor\. Did you mean "openai"\?/);
-  const other = await run(initIn(t).command, ['--providers', 'zzz', '--yes'], {});
+  const other = await run(initIn().command, ['--providers', 'zzz', '--yes'], {});
   assert.match(other.err, /zzz is not a known vendor\. Known: openai, anthropic\./);
   // At a terminal it asks again before it asks anything else.
-  const again = initIn(t, ['opnai', 'openai', '127.0.0.1:9000']);
+  const again = initIn(['opnai', 'openai', '127.0.0.1:9000']);
   assert.equal((await run(again.command, [], {})).code, 0);
   assert.match(again.text(), /^ {2}openai: \{\} /m);
   assert.match(again.text(), /^listen: "127\.0\.0\.1:9000" /m);
@@ -212,7 +210,7 @@ test('init asks what the flags do not say, and refuses vendors that it does not 
     again.asked[1] ?? '',
     /^opnai is not a known vendor\. Did you mean "openai"\?\nProviders/,
   );
-  const left = initIn(t, ['openai', undefined]);
+  const left = initIn(['openai', undefined]);
   assert.deepEqual(await run(left.command, [], {}), {
     code: 130,
     out: '',

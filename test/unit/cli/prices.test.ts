@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { it, type TestContext } from 'node:test';
+import { it } from 'node:test';
 import { findGateway } from '../../../src/compose/commands/find-gateway.ts';
 import { pricesCommand } from '../../../src/cli/commands/prices.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import type { Price } from '../../../src/core/money.ts';
 import type { AdminDeps } from '../../../src/admin/handler.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { listOf } from '../admin/admin-rig.ts';
-import { removeFolder } from '../../support/folders.ts';
 import { cliRig } from './cli-rig.ts';
 
 const mini: Price = {
@@ -112,9 +111,8 @@ it('the API takes model only', async (t) => {
   assert.equal(listOf((await rig.ask('/api/prices')).body, 'prices').length, 3);
 });
 
-function directory(t: TestContext): string {
-  const cwd = mkdtempSync(join(tmpdir(), 'gateway-prices-'));
-  t.after(() => removeFolder(cwd));
+function directory(): string {
+  const cwd = temporaryFolder('prices');
   writeFileSync(
     join(cwd, 'gateway.yaml'),
     `storage: memory
@@ -129,8 +127,8 @@ prices:
   return cwd;
 }
 
-it('F6 without a gateway the directory’s config and the package answer', async (t) => {
-  const { client: admin } = await findGateway({}, directory(t));
+it('F6 without a gateway the directory’s config and the package answer', async () => {
+  const { client: admin } = await findGateway({}, directory());
   const sources = async (query: string): Promise<readonly unknown[]> => {
     const { body } = await admin.request('GET', `/api/prices${query}`);
     return listOf(isObject(body) ? body : {}, 'prices').map(({ model, price }) => [

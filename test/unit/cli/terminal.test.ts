@@ -4,18 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { widthOf } from '../../../src/cli/screen.ts';
 import { runsNow } from '../../support/depth.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const program = `${JSON.stringify(process.execPath)} src/main.ts`;
-const folder = mkdtempSync(join(tmpdir(), 'model-gateway-terminal-'));
+const folder = temporaryFolder('terminal');
 const data = join(folder, 'data');
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 const hasScript = spawnSync('script', ['--version']).status === 0;
 const escape = '\u001B';

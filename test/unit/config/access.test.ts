@@ -12,10 +12,8 @@ import { scene } from './scene.ts';
 const digest = `sha256:${'ab'.repeat(32)}`;
 const other = `sha256:${'CD'.repeat(32)}`;
 
-it('S7 keys, teams and tags of the file, with their lines', async (t) => {
-  const { load } = scene(
-    t,
-    `keys:
+it('S7 keys, teams and tags of the file, with their lines', async () => {
+  const { load } = scene(`keys:
   ci:
     digest: ${digest}
     models: ["openai/*"]
@@ -42,8 +40,7 @@ teams:
 tags:
   nightly: { rpm: 1 }
 trusted_proxies: [127.0.0.1, 192.168.0.0/16]
-`,
-  );
+`);
   const { keys, policies, trustedProxies, origins } = await load();
   assert.deepEqual(keys, [
     {
@@ -108,8 +105,8 @@ trusted_proxies: [127.0.0.1, 192.168.0.0/16]
   assert.ok(!JSON.stringify(origins).includes('abababab'), 'a digest is not shown');
 });
 
-it('without such sections there are none', async (t) => {
-  const { keys, policies, trustedProxies } = await scene(t, 'log_level: warn\n').load();
+it('without such sections there are none', async () => {
+  const { keys, policies, trustedProxies } = await scene('log_level: warn\n').load();
   assert.deepEqual([keys, policies, trustedProxies], [[], [], []]);
 });
 
@@ -158,8 +155,8 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
 ];
 
 for (const [yaml, message] of mistakes) {
-  it(`N3 is refused with its place: ${yaml.slice(0, 70)}`, async (t) => {
-    const errors = await scene(t, yaml).errors();
+  it(`N3 is refused with its place: ${yaml.slice(0, 70)}`, async () => {
+    const errors = await scene(yaml).errors();
     assert.equal(errors.length, 1, errors.join('\n'));
     assert.match(errors[0] ?? '', message);
     assert.match(errors[0] ?? '', /^gateway\.yaml:1: /);
@@ -237,7 +234,7 @@ for (const [name, form, expected] of changes) {
   });
 }
 
-it('S4 a name of a key that is a secret, or looks like one, is refused and shown nowhere', async (t) => {
+it('S4 a name of a key that is a secret, or looks like one, is refused and shown nowhere', async () => {
   const secret = 'correct-horse-battery-staple';
   const own = createHash('sha256').update(secret).digest('hex');
   const names: readonly (readonly [string, string])[] = [
@@ -248,7 +245,6 @@ it('S4 a name of a key that is a secret, or looks like one, is refused and shown
   ];
   for (const [name, digest64] of names) {
     const { load } = scene(
-      t,
       `keys:\n  "${name}":\n    digest: sha256:${digest64}\n    models: ["*"]\n`,
     );
     await assert.rejects(load(), (error: Error) => {
@@ -259,6 +255,6 @@ it('S4 a name of a key that is a secret, or looks like one, is refused and shown
   }
   for (const name of ['ci', 'team-research-2026', 'nightly_Build_of_the_Eval_Pipeline_7']) {
     const text = `keys:\n  "${name}":\n    digest: ${digest}\n    models: ["*"]\n`;
-    assert.equal((await scene(t, text).load()).keys[0]?.id, name);
+    assert.equal((await scene(text).load()).keys[0]?.id, name);
   }
 });

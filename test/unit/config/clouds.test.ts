@@ -1,7 +1,7 @@
 /** Clouds in gateway.yaml and in the environment: what is wrong is said with its line (wire/clouds-config.md, azure 46). */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { describeProviders } from '../../../src/compose/providers.ts';
 import { providerRows } from '../../../src/providers/compatible.ts';
 import { scene } from './scene.ts';
@@ -233,19 +233,18 @@ const mistakes: readonly (readonly [
 ];
 
 /** With all vendors that the gateway knows. */
-const withAll = (t: TestContext, yaml?: string): ReturnType<typeof scene> =>
-  scene(t, yaml, knownProviders);
+const withAll = (yaml?: string): ReturnType<typeof scene> => scene(yaml, knownProviders);
 
 describe('mistakes in a cloud', () => {
   for (const [name, yaml, env, line] of mistakes) {
-    it(name, async (t) => {
-      assert.deepEqual(await withAll(t, yaml).errors({ env }), [line]);
+    it(name, async () => {
+      assert.deepEqual(await withAll(yaml).errors({ env }), [line]);
     });
   }
 });
 
 describe('the API that a route wants', () => {
-  it('is taken where a model of a cloud has it', async (t) => {
+  it('is taken where a model of a cloud has it', async () => {
     const yaml = `
 providers:
   azure: { resource: acme, api_key: k }
@@ -255,7 +254,7 @@ models:
   a: { targets: [azure/fast, foundry/cheap], api: responses }
   b: { targets: [azure/fast, vertex/mistral-medium-3, vertex/meta/llama-4-maas], api: chat }
 `;
-    const { routes } = await withAll(t, yaml).load();
+    const { routes } = await withAll(yaml).load();
     assert.deepEqual(
       routes.map(({ api }) => api),
       ['responses', 'chat'],
@@ -264,7 +263,7 @@ models:
 });
 
 describe('a cloud as check shows it', () => {
-  it('names where its credential comes from, and never a value', async (t) => {
+  it('names where its credential comes from, and never a value', async () => {
     const yaml = `
 providers:
   azure: { resource: acme-eu, deployments: { fast: gpt-5-mini } }
@@ -276,7 +275,7 @@ providers:
   attached: { like: vertex, project: acme-ml, location: eu, auth: metadata }
 `;
     const env = { AZURE_API_KEY: 'canary', GOOGLE_APPLICATION_CREDENTIALS: '/run/adc.json' };
-    const { load, directory } = withAll(t, yaml);
+    const { load, directory } = withAll(yaml);
     const settings = await load({ env });
     const described = describeProviders(settings, env).filter(({ id }) => id !== 'local');
     const shown = described
@@ -304,8 +303,8 @@ providers:
     assert.ok(lines.includes('providers.app.client_secret: [secret]'), lines.join('\n'));
   });
 
-  it('appears by itself with a key and an address', async (t) => {
-    const settings = await withAll(t).load();
+  it('appears by itself with a key and an address', async () => {
+    const settings = await withAll().load();
     const there = (env: { readonly [name: string]: string }): readonly (string | undefined)[] =>
       describeProviders(settings, env)
         .filter(({ id }) => id === 'azure' || id === 'foundry')

@@ -4,9 +4,9 @@ import { scene } from './scene.ts';
 
 const mebibyte = 1024 ** 2;
 
-test('E17 what is kept by Idempotency-Key, and where each of it stands', async (t) => {
+test('E17 what is kept by Idempotency-Key, and where each of it stands', async () => {
   const usual = { keepMs: 86_400_000, answerBytes: mebibyte, keyBytes: 16 * mebibyte };
-  const plain = await scene(t).load();
+  const plain = await scene().load();
   assert.deepEqual(plain.idempotency, { ...usual, totalBytes: 256 * mebibyte });
   const lines = plain.origins.filter(({ path }) => path.startsWith('idempotency'));
   assert.deepEqual(
@@ -18,11 +18,11 @@ test('E17 what is kept by Idempotency-Key, and where each of it stands', async (
       'idempotency.total 256MiB default',
     ],
   );
-  const memory = await scene(t, 'storage: memory\n').load();
+  const memory = await scene('storage: memory\n').load();
   assert.deepEqual(memory.idempotency, { ...usual, totalBytes: 64 * mebibyte });
   const text =
     'storage: memory\nidempotency: { keep: 90m, answer: 2KiB, key: 2MiB, total: 1GiB }\n';
-  const { idempotency, origins } = await scene(t, text).load();
+  const { idempotency, origins } = await scene(text).load();
   assert.deepEqual(idempotency, {
     keepMs: 5_400_000,
     answerBytes: 2048,
@@ -33,7 +33,7 @@ test('E17 what is kept by Idempotency-Key, and where each of it stands', async (
   assert.equal(kept?.origin, 'gateway.yaml:2');
 });
 
-test('N3 what cannot be kept so is reported with its line', async (t) => {
+test('N3 what cannot be kept so is reported with its line', async () => {
   for (const [text, message] of [
     ['keep: 30s', /gateway\.yaml:1.*idempotency\.keep.*must be 60000ms to 24h/s],
     ['keep: 48h', /must be 60000ms to 24h/],
@@ -44,6 +44,6 @@ test('N3 what cannot be kept so is reported with its line', async (t) => {
     ['total: much', /is not a size \(256MiB, 10GiB, bytes\)/],
     ['store: redis', /idempotency/],
   ] as const) {
-    await assert.rejects(scene(t, `idempotency: { ${text} }\n`).load(), message, text);
+    await assert.rejects(scene(`idempotency: { ${text} }\n`).load(), message, text);
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
 
-test('G5-G8 G10 B73: the bounds of the gateway, and where each comes from', async (t) => {
+test('G5-G8 G10 B73: the bounds of the gateway, and where each comes from', async () => {
   const yaml = `limits:
   memory: 512MiB
   connections: 500
@@ -11,7 +11,7 @@ test('G5-G8 G10 B73: the bounds of the gateway, and where each comes from', asyn
   body_rate: 1KiB
   bad_keys: 5
 `;
-  const { limits, origins } = await scene(t, yaml).load();
+  const { limits, origins } = await scene(yaml).load();
   assert.deepEqual(limits, {
     bodyBytes: 32 * 1024 ** 2,
     streams: 3000,
@@ -38,8 +38,8 @@ test('G5-G8 G10 B73: the bounds of the gateway, and where each comes from', asyn
   );
 });
 
-test('N1: what is not set is what there is', async (t) => {
-  const { limits, origins } = await scene(t, '').load();
+test('N1: what is not set is what there is', async () => {
+  const { limits, origins } = await scene('').load();
   assert.deepEqual(limits, {
     bodyBytes: 32 * 1024 ** 2,
     streams: 3000,
@@ -54,9 +54,9 @@ test('N1: what is not set is what there is', async (t) => {
   assert.equal(memory?.value, 'the memory of the container or the machine');
 });
 
-test('N3: bounds that cannot be meant', async (t) => {
+test('N3: bounds that cannot be meant', async () => {
   const yaml = `limits: { memory: 64MiB, key_share: 0, loop_delay: 1ms, body_rate: fast, bad_keys: 0 }`;
-  const told = (await scene(t, yaml).errors()).join('\n');
+  const told = (await scene(yaml).errors()).join('\n');
   for (const part of [
     'limits.memory: must be 128MiB to 1TiB',
     'limits.key_share: must be at least 1',
@@ -68,16 +68,16 @@ test('N3: bounds that cannot be meant', async (t) => {
   }
 });
 
-test('G2 N3: of fewer streams or connections than workers some worker would have none', async (t) => {
+test('G2 N3: of fewer streams or connections than workers some worker would have none', async () => {
   const few = 'limits: { streams: 3, connections: 12 }\n';
   for (const [workers, name] of [
     ['4', 'streams'],
     ['13', 'connections'],
   ] as const) {
-    const told = (await scene(t, few).errors({ flags: { workers } })).join('\n');
+    const told = (await scene(few).errors({ flags: { workers } })).join('\n');
     const part = `limits.${name}: must be at least ${workers}, one for each of the workers`;
     assert.ok(told.includes(part), told);
   }
-  const { limits } = await scene(t, few).load({ flags: { workers: '3' } });
+  const { limits } = await scene(few).load({ flags: { workers: '3' } });
   assert.equal(limits.streams, 3);
 });

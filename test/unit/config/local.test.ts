@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
 
-test('§4 local: folder, limits and single models, with their origins', async (t) => {
-  const { directory, load } = scene(
-    t,
-    `local:
+test('§4 local: folder, limits and single models, with their origins', async () => {
+  const { directory, load } = scene(`local:
   models_dir: ./big
   idle_unload: 30m
   hang: 90s
@@ -18,8 +16,7 @@ test('§4 local: folder, limits and single models, with their origins', async (t
       path: other/model.gguf
       sha256: ${'AB'.repeat(32)}
     tiny: { parallel: 8 }
-`,
-  );
+`);
   const { local, origins } = await load();
   assert.deepEqual(local, {
     modelsDir: join(directory, 'big'),
@@ -52,18 +49,16 @@ test('§4 local: folder, limits and single models, with their origins', async (t
   ]);
 });
 
-test('§4 without local: models lie in the data directory', async (t) => {
-  const { directory, load } = scene(t, 'data_dir: ./state\n');
+test('§4 without local: models lie in the data directory', async () => {
+  const { directory, load } = scene('data_dir: ./state\n');
   const { local, origins } = await load();
   assert.deepEqual(local, { modelsDir: join(directory, 'state', 'models'), models: [] });
   const line = origins.find(({ path }) => path === 'local.models_dir');
   assert.equal(line?.origin, 'default');
 });
 
-test('N3 what is wrong in local: is reported with its line', async (t) => {
-  const { errors } = scene(
-    t,
-    `local:
+test('N3 what is wrong in local: is reported with its line', async () => {
+  const { errors } = scene(`local:
   models:
     ../evil: {}
     a: { context: 0 }
@@ -72,8 +67,7 @@ test('N3 what is wrong in local: is reported with its line', async (t) => {
     d: { sha256: abc }
     e: { thread: 2 }
     tiny: { path: other.gguf }
-`,
-  );
+`);
   const lines = await errors();
   const expected = [
     /gateway.yaml:3: .*is not a model name/,
@@ -84,6 +78,6 @@ test('N3 what is wrong in local: is reported with its line', async (t) => {
     /gateway.yaml:8: .*thread.*threads/,
   ];
   for (const [i, text] of expected.entries()) assert.match(lines[i] ?? '', text);
-  const { errors: second } = scene(t, 'local: { models: { tiny: { path: other.gguf } } }\n');
+  const { errors: second } = scene('local: { models: { tiny: { path: other.gguf } } }\n');
   assert.match((await second())[0] ?? '', /local.models.tiny.path.*built-in/);
 });

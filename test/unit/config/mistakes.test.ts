@@ -369,26 +369,24 @@ const mistakes: readonly (readonly [string, string, string])[] = [
 ];
 
 for (const [name, text, expected] of mistakes) {
-  test(`N3: ${name} is refused with file and line`, async (t) => {
-    const { errors } = scene(t, text);
+  test(`N3: ${name} is refused with file and line`, async () => {
+    const { errors } = scene(text);
     assert.deepEqual(await errors({ env: { EMPTY: '' } }), [expected]);
   });
 }
 
-test('N3: broken YAML names its line; an unquoted reference in braces says what to do', async (t) => {
-  const broken = await scene(t, 'models:\n  a: [local/tiny\nlimits: {}\n').errors();
+test('N3: broken YAML names its line; an unquoted reference in braces says what to do', async () => {
+  const broken = await scene('models:\n  a: [local/tiny\nlimits: {}\n').errors();
   assert.match(broken[0] ?? '', /^gateway\.yaml:\d: /);
-  const reference = await scene(t, 'providers:\n  openai: { api_key: ${KEY} }\n').errors();
+  const reference = await scene('providers:\n  openai: { api_key: ${KEY} }\n').errors();
   const braces = ['gateway.yaml:2: inside { } and [ ] a reference needs quotes: "${NAME}"'];
   assert.deepEqual(reference, braces);
   const more = 'providers:\n  a: { api_key: ${X}, base_url: http://a, dialect: openai-chat }\n';
-  assert.deepEqual(await scene(t, more).errors(), braces, 'one mistake is one line');
+  assert.deepEqual(await scene(more).errors(), braces, 'one mistake is one line');
 });
 
-test('N3: all mistakes are reported together, in the order of the file', async (t) => {
-  const { errors } = scene(
-    t,
-    `listen: nowhere
+test('N3: all mistakes are reported together, in the order of the file', async () => {
+  const { errors } = scene(`listen: nowhere
 providers:
   team:
     dialekt: openai-chat
@@ -400,8 +398,7 @@ models:
   b: team/model
   a: local/tiny
 limits: { streams: many }
-`,
-  );
+`);
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0', MODEL_GATEWAY_WORKERS: 'four' };
   assert.deepEqual(await errors({ env, flags: { 'log-level': 'loud' } }), [
     'NODE_TLS_REJECT_UNAUTHORIZED: disables all certificate verification; unset it and name your authority in NODE_EXTRA_CA_CERTS',
@@ -415,8 +412,8 @@ limits: { streams: many }
   ]);
 });
 
-test('N3: a config file that was asked for must exist and be a file', async (t) => {
-  const { directory, errors } = scene(t);
+test('N3: a config file that was asked for must exist and be a file', async () => {
+  const { directory, errors } = scene();
   assert.deepEqual(await errors({ flags: { config: 'nowhere.yaml' } }), [
     'nowhere.yaml: does not exist',
   ]);
@@ -426,8 +423,8 @@ test('N3: a config file that was asked for must exist and be a file', async (t) 
   ]);
 });
 
-test('N3: a vendor’s address variable that leads to this gateway is refused where it would be used', async (t) => {
-  const { errors, load } = scene(t);
+test('N3: a vendor’s address variable that leads to this gateway is refused where it would be used', async () => {
+  const { errors, load } = scene();
   const env = { OPENAI_BASE_URL: 'http://127.0.0.1:8686/v1' };
   assert.deepEqual(await errors({ env: { ...env, OPENAI_API_KEY: 'x' } }), [
     'OPENAI_BASE_URL: points to this gateway itself',
@@ -435,8 +432,8 @@ test('N3: a vendor’s address variable that leads to this gateway is refused wh
   await load({ env });
 });
 
-test('S19: only "0" turns verification off, and only that is refused', async (t) => {
-  const { load, errors } = scene(t);
+test('S19: only "0" turns verification off, and only that is refused', async () => {
+  const { load, errors } = scene();
   await load({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '1' } });
   assert.equal((await errors({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } })).length, 1);
 });

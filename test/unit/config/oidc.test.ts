@@ -15,8 +15,8 @@ const least = `oidc:
 `;
 const env = { SECRET: canary };
 
-test('the least that sign-in needs, with its defaults; the secret is shown nowhere', async (t) => {
-  const { oidc, origins } = await scene(t, least).load({ env });
+test('the least that sign-in needs, with its defaults; the secret is shown nowhere', async () => {
+  const { oidc, origins } = await scene(least).load({ env });
   assert.ok(oidc !== undefined);
   assert.equal(oidc.clientSecret.reveal(), canary);
   const { clientSecret: _, ...rest } = oidc;
@@ -42,17 +42,14 @@ test('the least that sign-in needs, with its defaults; the secret is shown nowhe
       'oidc.roles.owner admins gateway.yaml:6',
     ],
   );
-  assert.equal((await scene(t).load()).oidc, undefined);
+  assert.equal((await scene().load()).oidc, undefined);
 });
 
-test('a team says who its people are, and what their keys may have', async (t) => {
-  const { oidc } = await scene(
-    t,
-    `${least}  teams:
+test('a team says who its people are, and what their keys may have', async () => {
+  const { oidc } = await scene(`${least}  teams:
     red: { members: [red], leads: [red-leads], models: [local/*], keys: 2, expires: 30d }
     blue: { members: [blue] }
-`,
-  ).load({ env });
+`).load({ env });
   assert.deepEqual(oidc?.teams, [
     {
       name: 'red',
@@ -66,9 +63,9 @@ test('a team says who its people are, and what their keys may have', async (t) =
   ]);
 });
 
-test('N3 what would be unsafe or of no use is refused, by its line', async (t) => {
+test('N3 what would be unsafe or of no use is refused, by its line', async () => {
   const changed = (from: string, to: string): Promise<readonly string[]> =>
-    scene(t, least.replace(from, to)).errors({ env });
+    scene(least.replace(from, to)).errors({ env });
   for (const [from, to, expected] of [
     ['https://login', 'http://login', /:2: oidc\.issuer: must be an https:\/\/ address/],
     ['https://login.example', 'login.example', /:2: oidc\.issuer: is not an https:\/\/ address/],
@@ -87,11 +84,11 @@ test('N3 what would be unsafe or of no use is refused, by its line', async (t) =
     );
   }
   const local = least.replace('https://login.example', 'http://127.0.0.1:9000');
-  assert.equal((await scene(t, local).load({ env })).oidc?.issuer, 'http://127.0.0.1:9000');
+  assert.equal((await scene(local).load({ env })).oidc?.issuer, 'http://127.0.0.1:9000');
 });
 
-test('a reload does not change it: it is read at start only', async (t) => {
-  const { load, write } = scene(t, least);
+test('a reload does not change it: it is read at start only', async () => {
+  const { load, write } = scene(least);
   const before = await load({ env });
   write('gateway.yaml', least.replace('[admins]', '[others]'));
   const after = await load({ env });

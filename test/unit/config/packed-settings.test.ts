@@ -1,7 +1,6 @@
 /** Settings on their way to a worker are the same there, secrets included; each worker has its part of the limits. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadSettings } from '../../../src/config/load.ts';
@@ -14,6 +13,7 @@ import {
 } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { knownProviders } from '../../../src/compose/providers.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const config = `
 workers: 3
@@ -43,13 +43,9 @@ webhooks: [{ url: 'http://127.0.0.1:9/hook', secret: whsec_0123456789abcdef01234
 `;
 
 async function settingsOf(text: string): Promise<Settings> {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-packed-'));
-  try {
-    writeFileSync(join(folder, 'gateway.yaml'), text, { mode: 0o600 });
-    return await loadSettings({ flags: {}, env: {}, cwd: folder, knownProviders });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder('packed');
+  writeFileSync(join(folder, 'gateway.yaml'), text, { mode: 0o600 });
+  return await loadSettings({ flags: {}, env: {}, cwd: folder, knownProviders });
 }
 
 test('what a worker unpacks is what its parent read', async () => {

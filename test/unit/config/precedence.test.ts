@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { loadLocation } from '../../../src/config/load.ts';
 import { scene } from './scene.ts';
 
-test('N1: without anything the defaults hold, and each value says so', async (t) => {
-  const { directory, load } = scene(t);
+test('N1: without anything the defaults hold, and each value says so', async () => {
+  const { directory, load } = scene();
   const settings = await load();
   assert.deepEqual(settings.listen, { host: '127.0.0.1', port: 8686 });
   assert.deepEqual(settings.adminListen, { host: '127.0.0.1', port: 8687 });
@@ -30,8 +30,8 @@ test('N1: without anything the defaults hold, and each value says so', async (t)
   assert.ok(settings.origins.every(({ origin }) => origin === 'default'));
 });
 
-test('a config file that is a link to nothing is a mistake, and not a gateway without a config', async (t) => {
-  const { directory, load } = scene(t);
+test('a config file that is a link to nothing is a mistake, and not a gateway without a config', async () => {
+  const { directory, load } = scene();
   symlinkSync(join(directory, 'gone.yaml'), join(directory, 'gateway.yaml'));
   await assert.rejects(
     load(),
@@ -39,9 +39,9 @@ test('a config file that is a link to nothing is a mistake, and not a gateway wi
   );
 });
 
-test('N1: flag before variable before file before default, with the origin of each', async (t) => {
+test('N1: flag before variable before file before default, with the origin of each', async () => {
   const yaml = 'listen: 127.0.0.1:9001\n\nlog_level: warn\nadmin_listen: 127.0.0.1:9101\n';
-  const { load } = scene(t, yaml);
+  const { load } = scene(yaml);
   const env = { MODEL_GATEWAY_LISTEN: ':9002', MODEL_GATEWAY_ADMIN_LISTEN: ':9102' };
   const settings = await load({ env, flags: { listen: '[::1]:9003' } });
   assert.deepEqual(settings.listen, { host: '::1', port: 9003 });
@@ -54,8 +54,8 @@ test('N1: flag before variable before file before default, with the origin of ea
   assert.equal(origins.get('workers'), 'default');
 });
 
-test('every flag has its variable, and an empty variable is none', async (t) => {
-  const { directory, write, load } = scene(t);
+test('every flag has its variable, and an empty variable is none', async () => {
+  const { directory, write, load } = scene();
   const file = write('other.yaml', 'limits: { body: 10MB, streams: 7 }\n');
   const settings = await load({
     env: {
@@ -73,8 +73,8 @@ test('every flag has its variable, and an empty variable is none', async (t) => 
   assert.equal(settings.listen.port, 8686);
 });
 
-test('data_dir of the file is relative to the file, not to the working directory', async (t) => {
-  const { directory, write, load } = scene(t);
+test('data_dir of the file is relative to the file, not to the working directory', async () => {
+  const { directory, write, load } = scene();
   const { mkdirSync } = await import('node:fs');
   mkdirSync(join(directory, 'etc'));
   const file = write(join('etc', 'gateway.yaml'), 'data_dir: data\n');
@@ -82,10 +82,8 @@ test('data_dir of the file is relative to the file, not to the working directory
   assert.equal(settings.dataDir, join(directory, 'etc', 'data'));
 });
 
-test('providers and models of interface.md are read as they are written there', async (t) => {
-  const { load } = scene(
-    t,
-    `providers:
+test('providers and models of interface.md are read as they are written there', async () => {
+  const { load } = scene(`providers:
   openai: {}
   team-vllm:
     dialect: openai-chat
@@ -105,8 +103,7 @@ models:
 limits: { body: 32MiB, streams: 3000 }
 storage: memory
 timeouts: { idle: 2m }
-`,
-  );
+`);
   const env = { TEAM_VLLM_KEY: 'secret-1', OPENAI_API_KEY: 'secret-2', ANTHROPIC_API_KEY: 'x' };
   const settings = await load({ env });
   const [openai, team] = settings.providers;
@@ -142,13 +139,13 @@ timeouts: { idle: 2m }
   assert.equal(settings.timeouts.idleMs, 120_000);
 });
 
-test('R1 R7 G9: clients, the time for reasoning and the lowest rate', async (t) => {
+test('R1 R7 G9: clients, the time for reasoning and the lowest rate', async () => {
   const yaml = `clients: { keep_alive: { chat: never }, stalled: 5s }
 timeouts: { reasoning: 4m, min_rate: 64B, rate_window: 10s }
 models:
   slow: { targets: [anthropic/a], timeouts: { first_event: 9s, reasoning: 20m } }
 `;
-  const settings = await scene(t, yaml).load({ env: { ANTHROPIC_API_KEY: 'x' } });
+  const settings = await scene(yaml).load({ env: { ANTHROPIC_API_KEY: 'x' } });
   const never = Number.POSITIVE_INFINITY;
   assert.deepEqual(settings.clients, {
     keepAliveMs: { chat: never, messages: 15_000, responses: 15_000 },
@@ -163,47 +160,47 @@ models:
   assert.equal(shown.get('timeouts.min_rate'), '64B');
 });
 
-test('a file of comments, empty sections and JSON are all fine', async (t) => {
+test('a file of comments, empty sections and JSON are all fine', async () => {
   for (const text of [
     '',
     '# nothing\n',
     'providers:\nmodels:\nlimits:\n',
     '{"limits":{"streams":5}}',
   ]) {
-    const settings = await scene(t, text).load();
+    const settings = await scene(text).load();
     assert.equal(settings.routes.length, 0, text);
   }
 });
 
-test('anchors and aliases of YAML work', async (t) => {
-  const { load } = scene(t, 'models:\n  a: &a\n    targets: [local/tiny]\n  b: *a\n');
+test('anchors and aliases of YAML work', async () => {
+  const { load } = scene('models:\n  a: &a\n    targets: [local/tiny]\n  b: *a\n');
   const settings = await load();
   assert.deepEqual(settings.routes[1]?.targets, settings.routes[0]?.targets);
 });
 
-test('F-11: aliases that multiply, and one inside of itself, are an error and take no time', async (t) => {
+test('F-11: aliases that multiply, and one inside of itself, are an error and take no time', async () => {
   const levels = Array.from({ length: 9 }, (_, i) => {
     const inner = i === 0 ? 'x' : `*a${i - 1}`;
     return `  a${i}: &a${i} [${Array.from({ length: 9 }, () => inner).join(', ')}]`;
   });
   for (const text of [`models:\n${levels.join('\n')}\n`, 'models: &a\n  b: *a\n']) {
-    const errors = await scene(t, text).errors();
+    const errors = await scene(text).errors();
     assert.match(errors.join('\n'), /more than 1000 aliases/);
   }
 });
 
-test('F-4: a file without settings is told from one with an empty set of them', async (t) => {
+test('F-4: a file without settings is told from one with an empty set of them', async () => {
   for (const text of ['', '\n', '# models:\n#   a: b\n', '\ufeff']) {
-    assert.equal((await scene(t, text).load()).configIsEmpty, true, JSON.stringify(text));
+    assert.equal((await scene(text).load()).configIsEmpty, true, JSON.stringify(text));
   }
   for (const text of ['{}', 'limits: { streams: 5 }']) {
-    assert.equal((await scene(t, text).load()).configIsEmpty, false, text);
+    assert.equal((await scene(text).load()).configIsEmpty, false, text);
   }
-  assert.equal((await scene(t).load()).configIsEmpty, false);
+  assert.equal((await scene().load()).configIsEmpty, false);
 });
 
-test('S9: an admin plane that others can reach is refused; where it was said, warned of', async (t) => {
-  const { load } = scene(t);
+test('S9: an admin plane that others can reach is refused; where it was said, warned of', async () => {
+  const { load } = scene();
   const flags = { 'admin-listen': '0.0.0.0:8687' };
   await assert.rejects(load({ flags }), /--admin-listen: exposes the unencrypted admin plane/);
   const no = { ...flags, 'admin-public': 'no' };
@@ -217,13 +214,13 @@ test('S9: an admin plane that others can reach is refused; where it was said, wa
   assert.deepEqual((await load()).warnings, []);
 });
 
-test('N3: a gateway.yml is warned of, since it is not read', async (t) => {
-  const { load, write } = scene(t);
+test('N3: a gateway.yml is warned of, since it is not read', async () => {
+  const { load, write } = scene();
   write('gateway.yml', 'limits: {}\n');
   assert.match((await load()).warnings.join('\n'), /gateway\.yml is not read/);
 });
 
-test('N1: check reports what the config says of an address and of a route, with its line', async (t) => {
+test('N1: check reports what the config says of an address and of a route, with its line', async () => {
   const yaml = [
     'providers:',
     '  a:',
@@ -236,7 +233,7 @@ test('N1: check reports what the config says of an address and of a route, with 
     'models:',
     '  m: { targets: [a/x], strict: true, server_tools: false }',
   ].join('\n');
-  const { origins } = await scene(t, yaml).load();
+  const { origins } = await scene(yaml).load();
   const told = origins
     .filter(({ path }) => /^(providers|models)[.]/.test(path) && !/dialect|base_url/.test(path))
     .map(({ path, value, origin }) => `${path} ${value} ${origin}`);
@@ -251,8 +248,8 @@ test('N1: check reports what the config says of an address and of a route, with 
   ]);
 });
 
-test('a data directory that a flag or a variable names is known whatever the file has', async (t) => {
-  const { directory } = scene(t, 'models: {a: local/tiny\nadmin_listen: nonsense\n');
+test('a data directory that a flag or a variable names is known whatever the file has', async () => {
+  const { directory } = scene('models: {a: local/tiny\nadmin_listen: nonsense\n');
   const load = (env: Readonly<Record<string, string>>) =>
     loadLocation({ flags: {}, env, cwd: directory });
   await assert.rejects(load({}), /^ConfigError: gateway\.yaml:2: /);

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
 
-test('F6 prices: dollars per million tokens become integers, with their lines as sources', async (t) => {
-  const { load } = scene(
-    t,
-    `providers:
+test('F6 prices: dollars per million tokens become integers, with their lines as sources', async () => {
+  const { load } = scene(`providers:
   team-vllm: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
 prices:
   team-vllm/qwen3-32b: { input: 0.1, output: 0.000001, call: 0.000000000001, web_search: 0.01 }
@@ -21,8 +19,7 @@ prices:
     tiers:
       - { above: 200000, input: 2.5, output: 15, cache_read: 0.25, cache_write: 3.125, cache_write_1h: 5, reasoning: 18 }
   default: { input: 100, output: 500 }
-`,
-  );
+`);
   const { prices, origins } = await load();
   assert.deepEqual(prices, {
     models: [
@@ -80,27 +77,25 @@ prices:
   ]);
 });
 
-test('F6 without prices: nothing is set', async (t) => {
-  assert.deepEqual((await scene(t).load()).prices, { models: [] });
-  assert.deepEqual((await scene(t, 'prices:\n').load()).prices, { models: [] });
+test('F6 without prices: nothing is set', async () => {
+  assert.deepEqual((await scene().load()).prices, { models: [] });
+  assert.deepEqual((await scene('prices:\n').load()).prices, { models: [] });
 });
 
-test('F6 the example of docs/user/prices.md has the prices that it shows', async (t) => {
+test('F6 the example of docs/user/prices.md has the prices that it shows', async () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/user/prices.md'), 'utf8');
   const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
   const others = `  openrouter: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
   gemini: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
 `;
-  const { load } = scene(t, example.replace('providers:\n', `providers:\n${others}`));
+  const { load } = scene(example.replace('providers:\n', `providers:\n${others}`));
   const { prices } = await load();
   assert.equal(prices.models.length, 5);
   assert.equal(prices.otherwise?.rates.input, 20_000_000);
 });
 
-test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
-  const { errors } = scene(
-    t,
-    `prices:
+test('N3 mistakes in prices: name their line and what is wrong', async () => {
+  const { errors } = scene(`prices:
   sonnet: { input: 1, output: 2 }
   opnai/gpt-5: { input: 1, output: 2 }
   openai/a: { input: -1, output: 2 }
@@ -116,8 +111,7 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
       - { above: 200000, input: 2, output: 4 }
       - { above: 200000, input: 3, output: 5, cache_read: 0.2 }
   '*/g': { input: 1, output: 1, call: 2000000 }
-`,
-  );
+`);
   assert.deepEqual(await errors(), [
     'gateway.yaml:2: prices.sonnet: is provider/model, a glob such as team-vllm/*, or default',
     'gateway.yaml:3: prices.opnai/gpt-5: there is no provider "opnai" (did you mean "openai"?)',
@@ -133,7 +127,7 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
   ]);
 });
 
-test('F6 prices of service tiers stand beside the standard one; one that leaves a rate open is reported', async (t) => {
+test('F6 prices of service tiers stand beside the standard one; one that leaves a rate open is reported', async () => {
   const text = `prices:
   openai/a:
     input: 1
@@ -144,7 +138,7 @@ test('F6 prices of service tiers stand beside the standard one; one that leaves 
     service_tiers:
       flex: { input: 0.5, output: 1, cache_read: 0.25, tiers: [] }
 `;
-  const { prices, origins } = await scene(t, text).load();
+  const { prices, origins } = await scene(text).load();
   const price = prices.models[0]?.price;
   assert.deepEqual([...(price?.service?.keys() ?? [])], ['standard', 'flex']);
   assert.deepEqual(price?.service?.get('flex'), {
@@ -161,7 +155,7 @@ test('F6 prices of service tiers stand beside the standard one; one that leaves 
     'cache_read: 0.25, tiers: []',
     'tiers: [{ above: 9, input: 1, output: 1 }, { above: 9, input: 1, output: 1 }]',
   );
-  await assert.rejects(scene(t, wrong).load(), (error: Error) => {
+  await assert.rejects(scene(wrong).load(), (error: Error) => {
     assert.match(
       error.message,
       /:9: prices\.openai\/a\.service_tiers\.flex: cache_read is missing/,
@@ -170,5 +164,5 @@ test('F6 prices of service tiers stand beside the standard one; one that leaves 
     return true;
   });
   const short = text.replace(', tiers: []', '');
-  await assert.rejects(scene(t, short).load(), /flex: tiers are missing/);
+  await assert.rejects(scene(short).load(), /flex: tiers are missing/);
 });

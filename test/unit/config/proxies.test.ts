@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
 
-test('N4 a proxy of another kind is named in a warning, without its password', async (context) => {
-  const { load } = scene(context);
+test('N4 a proxy of another kind is named in a warning, without its password', async () => {
+  const { load } = scene();
   const warnings = async (env: { readonly [name: string]: string }): Promise<string> =>
     (await load({ env })).warnings.join('\n');
   const told = await warnings({ ALL_PROXY: 'socks5://me:secret@proxy:1080' });

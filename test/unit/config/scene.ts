@@ -1,13 +1,12 @@
 /** A directory with a config file, and what loading it gives. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
 import type { Flags } from '../../../src/config/base.ts';
 import type { KnownProviders } from '../../../src/config/providers.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { Settings } from '../../../src/config/settings.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 export const known: KnownProviders = new Map([
   [
@@ -44,13 +43,8 @@ export interface Given {
   readonly env?: { readonly [name: string]: string };
 }
 
-export function scene(
-  context: TestContext,
-  yaml?: string,
-  knownProviders: KnownProviders = known,
-): Scene {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-config-'));
-  context.after(() => rmSync(directory, { recursive: true, force: true }));
+export function scene(yaml?: string, knownProviders: KnownProviders = known): Scene {
+  const directory = temporaryFolder('config');
   const write = (name: string, text: string): string => {
     const path = join(directory, name);
     writeFileSync(path, text);

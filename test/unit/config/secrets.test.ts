@@ -1,23 +1,20 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { withSecretFiles } from '../../../src/config/config-file.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { scene } from './scene.ts';
 
 const canary = 'canary-5f1c9d';
 
-test('S4: no form of printing the settings shows a key or a header value', async (t) => {
-  const { load } = scene(
-    t,
-    `providers:
+test('S4: no form of printing the settings shows a key or a header value', async () => {
+  const { load } = scene(`providers:
   openai:
     api_key: \${KEY}
     headers: { x-pass: "Bearer \${KEY}", x-plain: ${canary} }
-`,
-  );
+`);
   const settings = await load({ env: { KEY: canary } });
   const [openai] = settings.providers;
   assert.equal(openai?.apiKey?.reveal(), canary);
@@ -34,10 +31,8 @@ test('S4: no form of printing the settings shows a key or a header value', async
   assert.equal(shown.get('providers.openai.headers.x-pass'), '[secret]');
 });
 
-test('S4: no error quotes what a reference held', async (t) => {
-  const { errors } = scene(
-    t,
-    `listen: \${KEY}
+test('S4: no error quotes what a reference held', async () => {
+  const { errors } = scene(`listen: \${KEY}
 log_level: \${KEY}
 data_dir: \${KEY}
 storage: \${KEY}
@@ -49,30 +44,26 @@ providers:
 models:
   a: \${KEY}
   b: { targets: [{ target: "\${KEY}", weight: "\${KEY}" }], order: "\${KEY}" }
-`,
-  );
+`);
   const lines = await errors({ env: { KEY: canary } });
   assert.ok(lines.length >= 10, lines.join('\n'));
   assert.ok(!lines.join('\n').includes(canary), lines.join('\n'));
 });
 
-test('a file reference is read relative to the config file, without its last line end', async (t) => {
-  const { load, write } = scene(t, 'providers:\n  openai:\n    api_key: ${file:key.txt}\n');
+test('a file reference is read relative to the config file, without its last line end', async () => {
+  const { load, write } = scene('providers:\n  openai:\n    api_key: ${file:key.txt}\n');
   chmodSync(write('key.txt', `${canary}\n`), 0o600);
   const settings = await load();
   assert.equal(settings.providers[0]?.apiKey?.reveal(), canary);
 });
 
-test('references stand anywhere in a value, and $${ is a literal ${', async (t) => {
-  const { load } = scene(
-    t,
-    `providers:
+test('references stand anywhere in a value, and $${ is a literal ${', async () => {
+  const { load } = scene(`providers:
   openai:
     api_key: a-\${ONE}-\${TWO}
     base_url: https://\${ONE}.example/v1
     headers: { x-a: "$\${ONE}", x-b: "$5", x-c: "$$" }
-`,
-  );
+`);
   const settings = await load({ env: { ONE: '1', TWO: '2' } });
   const [openai] = settings.providers;
   assert.equal(openai?.apiKey?.reveal(), 'a-1-2');
@@ -83,7 +74,6 @@ test('references stand anywhere in a value, and $${ is a literal ${', async (t) 
 test('S25: a secret file that every user can read is refused; a closed directory closes it', async (t) => {
   if (process.platform === 'win32') return t.skip('left out: modes say nothing on Windows');
   const { directory, errors, load, write } = scene(
-    t,
     'providers:\n  openai:\n    api_key: ${file:key.txt}\n',
   );
   chmodSync(write('key.txt', canary), 0o644);
@@ -96,7 +86,7 @@ test('S25: a secret file that every user can read is refused; a closed directory
 
 test('S25: a key in plain text in a file that every user can read is warned of', async (t) => {
   if (process.platform === 'win32') return t.skip('left out: modes say nothing on Windows');
-  const { directory, load } = scene(t, `providers:\n  openai:\n    api_key: ${canary}\n`);
+  const { directory, load } = scene(`providers:\n  openai:\n    api_key: ${canary}\n`);
   assert.deepEqual((await load()).warnings, []);
   chmodSync(directory, 0o755);
   const { warnings } = await load();
@@ -104,16 +94,16 @@ test('S25: a key in plain text in a file that every user can read is warned of',
   assert.ok(!warnings.join('\n').includes(canary));
 });
 
-test('S25: a short secret of a variable, whose text stands elsewhere in the file, is not in plain text', async (t) => {
+test('S25: a short secret of a variable, whose text stands elsewhere in the file, is not in plain text', async () => {
   const text =
     'providers: { team: { dialect: openai-chat, base_url: "http://vllm:8000/v1", api_key: "${K}" } }\n';
-  const made = scene(t, text);
+  const made = scene(text);
   chmodSync(made.directory, 0o755);
   const { warnings } = await made.load({ env: { K: 'k' } });
   assert.doesNotMatch(warnings.join('\n'), /plain text/);
 });
 
-test('the config of another gateway is one error that says which command takes it', async (t) => {
+test('the config of another gateway is one error that says which command takes it', async () => {
   for (const [origin, word, yaml] of [
     [
       'LiteLLM',
@@ -124,17 +114,16 @@ test('the config of another gateway is one error that says which command takes i
     ['Portkey', 'portkey', '{ "strategy": { "mode": "fallback" }, "targets": [] }\n'],
     ['OpenRouter', 'openrouter', '{ "model": "openai/gpt-5", "temperature": 0 }\n'],
   ] as const) {
-    assert.deepEqual(await scene(t, yaml).errors(), [
+    assert.deepEqual(await scene(yaml).errors(), [
       `gateway.yaml: this is a config of ${origin}. "model-gateway import ${word} gateway.yaml --out NEW" makes one of this gateway of it`,
     ]);
   }
-  const own = await scene(t, 'model: a\nworkers: 1\n').errors();
+  const own = await scene('model: a\nworkers: 1\n').errors();
   assert.deepEqual(own, ['gateway.yaml:1: model: unknown key (did you mean "models"?)']);
 });
 
-test('S25 secrets of the gateway itself may be files, as systemd and Kubernetes hand them over', (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-secret-files-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+test('S25 secrets of the gateway itself may be files, as systemd and Kubernetes hand them over', () => {
+  const directory = temporaryFolder('secret-files');
   const file = join(directory, 'token');
   writeFileSync(file, 'a-token-of-a-file\n', { mode: 0o600 });
   const name = 'MODEL_GATEWAY_ADMIN_TOKEN';

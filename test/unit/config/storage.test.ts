@@ -12,9 +12,9 @@ function shared(storage: StorageSettings): SharedStorage {
   return storage;
 }
 
-test('without anything the database is SQLite; the file, the variable and the flag say otherwise', async (t) => {
-  const { load } = scene(t, 'storage: memory\n');
-  assert.deepEqual((await scene(t).load()).storage, { database: 'sqlite' });
+test('without anything the database is SQLite; the file, the variable and the flag say otherwise', async () => {
+  const { load } = scene('storage: memory\n');
+  assert.deepEqual((await scene().load()).storage, { database: 'sqlite' });
   assert.deepEqual((await load()).storage, { database: 'memory' });
   const env = { MODEL_GATEWAY_STORAGE: 'sqlite' };
   assert.deepEqual((await load({ env })).storage, { database: 'sqlite' });
@@ -25,7 +25,7 @@ test('without anything the database is SQLite; the file, the variable and the fl
   ]);
 });
 
-test('one text, two texts, a list and a mapping say the same', async (t) => {
+test('one text, two texts, a list and a mapping say the same', async () => {
   const database = 'postgres://gateway:hidden@localhost:5433/gw';
   const counters = 'redis://:hidden@127.0.0.1:6380/2';
   const forms = [
@@ -34,7 +34,7 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
     `storage:\n  database: ${database}\n  counters: ${counters}\n`,
   ];
   for (const form of forms) {
-    const settings = await scene(t, form).load();
+    const settings = await scene(form).load();
     const { postgres, redis, tenant } = shared(settings.storage);
     assert.equal(postgres.host, 'localhost');
     assert.equal(postgres.port, 5433);
@@ -49,7 +49,6 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
     assert.deepEqual(settings.warnings, []);
   }
   const settings = await scene(
-    t,
     `storage:\n  database: ${database}\n  counters: ${counters}\n  tenant: blue\n  on_store_loss: open\n`,
   ).load();
   const lines = settings.origins.filter(({ path }) => path.startsWith('storage'));
@@ -64,29 +63,26 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
   );
 });
 
-test('user and password may hold anything once it is encoded; a Unix socket is a host', async (t) => {
+test('user and password may hold anything once it is encoded; a Unix socket is a host', async () => {
   const text = 'postgresql://a%40b:p%2Fw%3A%23%25@[::1]/gw';
-  const { postgres } = shared((await scene(t, `storage: ${text}\n`).load()).storage);
+  const { postgres } = shared((await scene(`storage: ${text}\n`).load()).storage);
   assert.equal(postgres.host, '::1');
   assert.equal(postgres.port, 5432);
   assert.equal(postgres.user, 'a@b');
   assert.equal(postgres.password?.reveal(), 'p/w:#%');
   assert.equal(postgres.shown, 'postgres://[::1]:5432/gw');
   for (const socket of ['postgres:///gw?host=/run/pg', 'postgres://%2Frun%2Fpg/gw']) {
-    const settings = await scene(t, `storage: ${socket}\n`).load();
+    const settings = await scene(`storage: ${socket}\n`).load();
     assert.equal(shared(settings.storage).postgres.host, '/run/pg');
     assert.deepEqual(settings.warnings, []);
   }
 });
 
-test('S19: TLS is asked for by the address, and always verified', async (t) => {
-  const { load, write } = scene(
-    t,
-    `storage:
+test('S19: TLS is asked for by the address, and always verified', async () => {
+  const { load, write } = scene(`storage:
   database: postgres://db.internal/gw?sslmode=verify-ca&sslrootcert=ca.pem
   counters: rediss://cache.internal?ca=ca.pem&cert=client.pem&key=client.key
-`,
-  );
+`);
   write('ca.pem', '-----BEGIN CERTIFICATE-----\nca\n');
   write('client.pem', '-----BEGIN CERTIFICATE-----\nclient\n');
   chmodSync(write('client.key', `-----BEGIN PRIVATE KEY-----\n${canary}\n`), 0o600);
@@ -98,21 +94,21 @@ test('S19: TLS is asked for by the address, and always verified', async (t) => {
   assert.match(redis?.tls?.key?.reveal() ?? '', new RegExp(canary));
   assert.deepEqual(settings.warnings, []);
   assert.ok(!inspect(settings, { depth: 20 }).includes(canary));
-  const required = await scene(t, 'storage: postgres://db.internal/gw?sslmode=require\n').load();
+  const required = await scene('storage: postgres://db.internal/gw?sslmode=require\n').load();
   assert.equal(shared(required.storage).postgres.tls?.checkHost, true);
 });
 
-test('a way that everybody on it can read is warned of', async (t) => {
-  const settings = await scene(t, 'storage: postgres://db.internal/gw redis://cache\n').load();
+test('a way that everybody on it can read is warned of', async () => {
+  const settings = await scene('storage: postgres://db.internal/gw redis://cache\n').load();
   assert.deepEqual(settings.warnings, [
     'storage postgres://db.internal:5432/gw: the connection is not encrypted; add sslmode=verify-full to the address',
     'storage redis://cache:6379/0: the connection is not encrypted; use rediss://',
   ]);
 });
 
-test('S4: no form of printing the settings shows a password of the storage', async (t) => {
+test('S4: no form of printing the settings shows a password of the storage', async () => {
   const text = `postgres://me:${canary}@localhost/gw redis://:${canary}@localhost`;
-  const settings = await scene(t, 'storage: ${STORAGE}\n').load({ env: { STORAGE: text } });
+  const settings = await scene('storage: ${STORAGE}\n').load({ env: { STORAGE: text } });
   assert.equal(shared(settings.storage).postgres.password?.reveal(), canary);
   const printed = [JSON.stringify(settings), inspect(settings, { depth: 20 })].join('\n');
   assert.ok(!printed.includes(canary));
@@ -197,14 +193,14 @@ const mistakes: readonly (readonly [name: string, yaml: string, message: string]
 ];
 
 for (const [name, yaml, message] of mistakes) {
-  test(`N3: storage: ${name}`, async (t) => {
-    const lines = await scene(t, `${yaml}\n`).errors();
+  test(`N3: storage: ${name}`, async () => {
+    const lines = await scene(`${yaml}\n`).errors();
     assert.equal(lines.join('\n'), message);
   });
 }
 
-test('N3: a mistake in the flag or the variable names it', async (t) => {
-  const { errors } = scene(t);
+test('N3: a mistake in the flag or the variable names it', async () => {
+  const { errors } = scene();
   assert.deepEqual(await errors({ flags: { storage: 'mongo' } }), [
     `--storage: expected sqlite, memory or ${example}`,
   ]);

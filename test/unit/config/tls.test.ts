@@ -1,13 +1,13 @@
 /** `tls:` and `admin_tls:`: what is read, and what is said of files that cannot serve (S9). */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { loadSettings } from '../../../src/config/load.ts';
 import { needRestart, packSettings, type Settings } from '../../../src/config/settings.ts';
 import { type Certificates, makeCertificates, noOpenssl } from '../../support/certificates.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { findProgram } from '../../support/server-process.ts';
 
 const hasOpenssl = findProgram(['openssl']) !== undefined;
@@ -19,14 +19,10 @@ describe('TLS in gateway.yaml', { skip: hasOpenssl ? false : noOpenssl }, () => 
     const certificates = await makeCertificates('someone');
     assert.ok(certificates !== undefined);
     made = certificates;
-    directory = mkdtempSync(join(tmpdir(), 'model-gateway-tls-'));
+    directory = temporaryFolder('tls');
     const { server, ca, client } = made;
     const copies = { 'a.crt': server.cert, 'a.key': server.key, 'b.key': client.key, 'ca.crt': ca };
     for (const [name, from] of Object.entries(copies)) copyFileSync(from, join(directory, name));
-  });
-  after(() => {
-    rmSync(directory, { recursive: true, force: true });
-    made.remove();
   });
 
   function load(yaml: string, secrets: 'required' | 'optional' = 'required'): Promise<Settings> {

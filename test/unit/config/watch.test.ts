@@ -2,17 +2,15 @@ import assert from 'node:assert/strict';
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   renameSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { removeFolder } from '../../support/folders.ts';
 import { ConfigWatch, fingerprint } from '../../../src/config/watch.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 function watchConfig(file: string, onChange: () => void): ConfigWatch {
   const watch = new ConfigWatch(onChange);
@@ -30,7 +28,7 @@ interface Watched {
 }
 
 function watched(t: TestContext, prepare: (directory: string) => string): Watched {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-watch-'));
+  const directory = temporaryFolder('watch');
   const file = prepare(directory);
   let calls = 0;
   let wake: (() => void) | undefined;
@@ -43,7 +41,6 @@ function watched(t: TestContext, prepare: (directory: string) => string): Watche
   t.after(() => {
     clearInterval(alive);
     watch.close();
-    removeFolder(directory);
   });
   const next = (): Promise<void> =>
     new Promise((resolve) => {
@@ -122,8 +119,7 @@ test('a log that is written beside the file all the time does not put off the lo
 });
 
 test('a file that was written between its reading and the watch is a change, and an unchanged one is none', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-watch-'));
-  t.after(() => removeFolder(directory));
+  const directory = temporaryFolder('watch');
   const same = join(directory, 'tls.crt');
   const appeared = join(directory, 'gateway.yaml');
   writeFileSync(same, '1');

@@ -1,19 +1,10 @@
 /** S12, issue 8: what the pages are made of, read from the files and from what the build makes of them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, globSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { before, after, test } from 'node:test';
+import { before, test } from 'node:test';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const sources = globSync('dashboard/src/**/*.{ts,tsx}', { cwd: root }).map((file) => ({
@@ -68,14 +59,13 @@ test('S12 no source writes markup, runs text, or names another host', () => {
 let folder = '';
 let inodeBefore = 0;
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'gw-dashboard-'));
+  folder = temporaryFolder('dashboard');
   writeFileSync(join(folder, 'of-an-earlier-build.js'), '');
   inodeBefore = statSync(folder).ino;
   const script = join(root, 'scripts', 'build-dashboard.mjs');
   const built = spawnSync(process.execPath, [script, '--out', folder], { encoding: 'utf8' });
   assert.equal(built.status, 0, built.stderr);
 });
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 const built = (name: string): string => readFileSync(join(folder, name), 'utf8');
 

@@ -1,17 +1,8 @@
 /** Content of calls between the answer and the store (docs/user/content.md): sealed, bounded, without secrets. */
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { contentKeyFile, contentKeyOf, keyOrNone } from '../../../src/access/keys/seal-key.ts';
@@ -31,6 +22,7 @@ import {
   sealContent,
 } from '../../../src/features/content-log/sealed-content.ts';
 import { overridden } from '../../../src/store/remote.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
@@ -76,9 +68,8 @@ describe('T6 the seal', () => {
 });
 
 describe('S15 the key', () => {
-  test('lies in a file for its owner alone, made at the first need and the same from then on', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+  test('lies in a file for its owner alone, made at the first need and the same from then on', () => {
+    const folder = temporaryFolder('content');
     const path = join(folder, 'content.key');
     const file = contentKeyFile(path, countingBytes());
     assert.equal(file.find(), undefined);
@@ -90,9 +81,8 @@ describe('S15 the key', () => {
     assert.equal(readFileSync(path, 'utf8'), 'no key');
   });
 
-  test('in a file that cannot be read is not made anew: the old one opens what is stored', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+  test('in a file that cannot be read is not made anew: the old one opens what is stored', () => {
+    const folder = temporaryFolder('content');
     const path = join(folder, 'content.key');
     mkdirSync(path);
     const file = contentKeyFile(path, countingBytes());
@@ -101,9 +91,8 @@ describe('S15 the key', () => {
     assert.ok(!existsSync(`${path}.new`));
   });
 
-  test('where it cannot be read it is told and missed, and stops nothing; half a file of a full disk is none', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+  test('where it cannot be read it is told and missed, and stops nothing; half a file of a full disk is none', () => {
+    const folder = temporaryFolder('content');
     const path = join(folder, 'content.key');
     writeFileSync(`${path}.new`, 'half');
     assert.equal(contentKeyFile(path, countingBytes()).need()?.length, 32);

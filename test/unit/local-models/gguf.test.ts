@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { GgufProblem, readGgufFile, readGgufHeader } from '../../../src/local-models/gguf.ts';
 import { quantizationOf } from '../../../src/local-models/model-file.ts';
 import { tinyModel } from '../../../src/local-models/model-folder.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { ggufBytes, ordinary, type GgufForm } from './gguf-file.ts';
 
 function read(bytes: Buffer) {
@@ -43,9 +43,8 @@ test('§4 the model that ships', async () => {
   });
 });
 
-test('§4 a header longer than the first read is read on', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'gguf-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+test('§4 a header longer than the first read is read on', async () => {
+  const folder = temporaryFolder('gguf');
   const path = join(folder, 'large.gguf');
   const texts = Array.from({ length: 300_000 }, (_, i) => `token ${i}`);
   const entries = { ...ordinary, 'tokenizer.ggml.tokens': { type: 9, of: 8, texts } as const };
@@ -94,9 +93,8 @@ describe('§4 foreign and damaged files are distinguished', () => {
     assert.match(problem(bytes), /damaged or cut off/);
   });
 
-  test('an empty file and one cut at each place of its header', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'gguf-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+  test('an empty file and one cut at each place of its header', async () => {
+    const folder = temporaryFolder('gguf');
     const whole = ggufBytes();
     for (let length = 0; length < whole.length - 4096; length += 7) {
       const path = join(folder, 'cut.gguf');

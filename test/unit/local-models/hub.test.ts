@@ -25,7 +25,7 @@ function sibling(rfilename: string, size = model.length): object {
 async function hubScene(t: TestContext, siblings: readonly object[]): Promise<HubScene> {
   const hub = await fileServer(t);
   const store = await fileServer(t);
-  const scene = pullScene(t, store);
+  const scene = pullScene(store);
   hub.serve('/api/models/acme/small-GGUF', { json: { sha: commit, siblings } });
   hub.serve(`/acme/small-GGUF/resolve/${commit}/small-Q8_0.gguf`, {
     redirect: `${store.url}/xet/abc?signature=geheim`,

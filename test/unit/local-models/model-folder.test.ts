@@ -1,26 +1,22 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { contextOf, nameOfFile } from '../../../src/local-models/model-file.ts';
 import { readModelFolder, removeModel } from '../../../src/local-models/model-folder.ts';
 import { PullError } from '../../../src/local-models/part-file.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { ggufBytes, ordinary } from './gguf-file.ts';
 
-function folderOf(
-  t: TestContext,
-  files: { readonly [name: string]: Buffer | string } = {},
-): string {
-  const folder = mkdtempSync(join(tmpdir(), 'model-folder-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+function folderOf(files: { readonly [name: string]: Buffer | string } = {}): string {
+  const folder = temporaryFolder('model-folder');
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   return folder;
 }
 
-test('§4 files become models by their names; the demonstration model comes first', async (t) => {
-  const folder = folderOf(t, {
+test('§4 files become models by their names; the demonstration model comes first', async () => {
+  const folder = folderOf({
     'b.gguf': ggufBytes(),
     'a.gguf': ggufBytes(),
     'a.json': JSON.stringify({ source: 'hf:x/y', sha256: 'c'.repeat(64), bytes: 1 }),
@@ -41,8 +37,8 @@ test('§4 files become models by their names; the demonstration model comes firs
   assert.equal(models[1]?.path, join(folder, 'a.gguf'));
 });
 
-test('§4 what cannot be called is told and keeps nothing from the rest', async (t) => {
-  const folder = folderOf(t, {
+test('§4 what cannot be called is told and keeps nothing from the rest', async () => {
+  const folder = folderOf({
     'good.gguf': ggufBytes(),
     'page.gguf': '<html>',
     'empty.gguf': '',
@@ -80,8 +76,8 @@ test('§4 what cannot be called is told and keeps nothing from the rest', async 
 test(
   '§4 a pipe in the folder is reported, not waited for',
   { skip: process.platform === 'win32' },
-  async (t) => {
-    const folder = folderOf(t, { 'good.gguf': ggufBytes() });
+  async () => {
+    const folder = folderOf({ 'good.gguf': ggufBytes() });
     execFileSync('mkfifo', [join(folder, 'pipe.gguf')]);
     const { models, problems } = await readModelFolder(folder);
     assert.deepEqual(
@@ -92,9 +88,9 @@ test(
   },
 );
 
-test('§4 the config adds files of other folders and says how models are run', async (t) => {
-  const folder = folderOf(t, { 'a.gguf': ggufBytes() });
-  const other = folderOf(t, { 'deep.gguf': ggufBytes() });
+test('§4 the config adds files of other folders and says how models are run', async () => {
+  const folder = folderOf({ 'a.gguf': ggufBytes() });
+  const other = folderOf({ 'deep.gguf': ggufBytes() });
   const { models } = await readModelFolder(folder, [
     { name: 'a', context: 16_384, parallel: 2 },
     { name: 'far', path: join(other, 'deep.gguf'), sha256: 'd'.repeat(64), idleUnloadMs: 0 },
@@ -112,8 +108,8 @@ test('§4 the config adds files of other folders and says how models are run', a
   assert.equal(models[1] === undefined ? 0 : contextOf(models[1]), 16_384);
 });
 
-test('§4 entries of the config without a file are reported by their names there', async (t) => {
-  const folder = folderOf(t);
+test('§4 entries of the config without a file are reported by their names there', async () => {
+  const folder = folderOf();
   const { models, problems } = await readModelFolder(folder, [
     { name: 'missing', context: 512 },
     { name: 'far', path: '/nowhere/deep.gguf' },
@@ -130,14 +126,14 @@ test('§4 a folder that is not there is empty', async () => {
   assert.deepEqual([models.length, problems], [1, []]);
 });
 
-test('§4 a file without a chat template is listed as such', async (t) => {
+test('§4 a file without a chat template is listed as such', async () => {
   const { 'tokenizer.chat_template': _, ...entries } = ordinary;
-  const folder = folderOf(t, { 'base.gguf': ggufBytes({ entries }) });
+  const folder = folderOf({ 'base.gguf': ggufBytes({ entries }) });
   assert.equal((await readModelFolder(folder)).models[1]?.hasChatTemplate, false);
 });
 
-test('§4 remove deletes all that belongs to a model and nothing else', async (t) => {
-  const folder = folderOf(t, {
+test('§4 remove deletes all that belongs to a model and nothing else', async () => {
+  const folder = folderOf({
     'a.gguf': ggufBytes(),
     'a.json': '{}',
     'b.gguf.part': 'GGUF',
@@ -161,8 +157,8 @@ test('§4 remove deletes all that belongs to a model and nothing else', async (t
   assert.deepEqual(readdirSync(folder), ['ab.gguf']);
 });
 
-test('§4 remove leaves a folder alone that has the name of a model, and says so', async (t) => {
-  const folder = folderOf(t, { 'a.gguf.part': 'GGUF' });
+test('§4 remove leaves a folder alone that has the name of a model, and says so', async () => {
+  const folder = folderOf({ 'a.gguf.part': 'GGUF' });
   mkdirSync(join(folder, 'a.gguf'));
   writeFileSync(join(folder, 'a.gguf', 'mine.txt'), 'mine');
   await assert.rejects(removeModel(folder, 'a'), (error: unknown) => {
@@ -174,8 +170,8 @@ test('§4 remove leaves a folder alone that has the name of a model, and says so
   assert.deepEqual(readdirSync(join(folder, 'a.gguf')), ['mine.txt']);
 });
 
-test('§4 remove takes a link to nowhere away', async (t) => {
-  const folder = folderOf(t, {});
+test('§4 remove takes a link to nowhere away', async () => {
+  const folder = folderOf({});
   symlinkSync('/nowhere/at-all.gguf', join(folder, 'a.gguf'));
   await removeModel(folder, 'a');
   assert.deepEqual(readdirSync(folder), []);

@@ -1,9 +1,8 @@
 /** A folder to pull into, with free space and pauses under control. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { pull, type PullDeps, type Pulled } from '../../../src/local-models/pull.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import type { FileServer } from './file-server.ts';
 import { PullError } from '../../../src/local-models/part-file.ts';
 
@@ -26,9 +25,8 @@ export interface PullMore {
 }
 
 /** @param server is told how far a download is. */
-export function pullScene(t: TestContext, server?: FileServer): PullScene {
-  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-pull-'));
-  t.after(() => rmSync(directory, { recursive: true, force: true }));
+export function pullScene(server?: FileServer): PullScene {
+  const directory = temporaryFolder('pull');
   const folder = join(directory, 'data', 'models');
   const notes: string[] = [];
   const pauses: number[] = [];

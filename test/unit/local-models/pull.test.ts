@@ -18,7 +18,7 @@ const hash = sha256(model);
 describe('§4 pull of an address', () => {
   test('brings the file, private, with its hash and what its header says', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/files/Qwen3-0.6B-Q4_K_M.gguf', { content: model });
     const pulled = await scene.pull(`${server.url}/files/Qwen3-0.6B-Q4_K_M.gguf?download=true`);
     assert.equal(pulled.model.name, 'qwen3-0.6b-q4_k_m');
@@ -40,7 +40,7 @@ describe('§4 pull of an address', () => {
 
   test('a cut connection is taken up where it broke off', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model, cuts: [200_000, 100_000] });
     const { model: got } = await scene.pull(`${server.url}/m.gguf`, { sha256: hash });
     assert.deepEqual(readFileSync(got.path), model);
@@ -52,7 +52,7 @@ describe('§4 pull of an address', () => {
 
   test('a later pull continues with what an earlier one left', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     const url = `${server.url}/m.gguf`;
     server.serve('/m.gguf', { content: model, cuts: [300_000, 0, 0, 0, 0, 0, 0, 0, 0] });
     assert.match(await scene.refused(url), /The same command goes on from there/);
@@ -71,7 +71,7 @@ describe('§4 pull of an address', () => {
 
   test('a file that changed on the server in between is downloaded again', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     for (const [etagOld, etagNew] of [
       ['"a"', '"b"'],
       ['W/"a"', 'W/"b"'],
@@ -93,7 +93,7 @@ describe('§4 pull of an address', () => {
 
   test('a server without ranges sends all again', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model, ranges: false, cuts: [200_000] });
     const { model: got } = await scene.pull(`${server.url}/m.gguf`);
     assert.deepEqual(readFileSync(got.path), model);
@@ -102,7 +102,7 @@ describe('§4 pull of an address', () => {
 
   test('without any validator the bytes of an earlier run count only where a hash is known', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     for (const known of [true, false]) {
       const path = `/known-${known}.gguf`;
       const more = known ? { sha256: hash } : {};
@@ -121,7 +121,7 @@ describe('§4 pull of an address', () => {
 
   test('a length that nobody told, and a file that was whole already', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model, chunked: true });
     await scene.pull(`${server.url}/m.gguf`);
     mkdirSync(scene.folder, { recursive: true });
@@ -137,7 +137,7 @@ describe('§4 pull of an address', () => {
 describe('§4 pull checks what it brings', () => {
   test('a wrong hash: the file is gone and the error names both', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model });
     const wanted = sha256(other);
     const said = await scene.refused(`${server.url}/m.gguf`, { sha256: wanted });
@@ -147,7 +147,7 @@ describe('§4 pull checks what it brings', () => {
 
   test('no GGUF, a web page, a damaged header: refused and gone', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/page.gguf', { content: Buffer.from('<!DOCTYPE html><p>Sign in</p>') });
     server.serve('/zip.gguf', { content: Buffer.from('PK\u0003\u0004 and so on') });
     server.serve('/cut.gguf', { content: model.subarray(0, 300) });
@@ -162,7 +162,7 @@ describe('§4 pull checks what it brings', () => {
 
   test('too little space is found before the first byte', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model });
     const said = await scene.refused(`${server.url}/m.gguf`, { free: 1000 });
     assert.match(said, /not enough space in .*models: 67.7 MB are needed, 1.00 kB are free/);
@@ -171,7 +171,7 @@ describe('§4 pull checks what it brings', () => {
 
   test('two pulls of one name at once: the second is refused', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model });
     const answers = await Promise.allSettled([
       scene.pull(`${server.url}/m.gguf`),
@@ -185,7 +185,7 @@ describe('§4 pull checks what it brings', () => {
 
   test('what is there is not fetched again, and nothing else takes its name', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model });
     server.serve('/b/m.gguf', { content: other });
     await scene.pull(`${server.url}/m.gguf`);
@@ -200,7 +200,7 @@ describe('§4 pull checks what it brings', () => {
 
   test('names stay in the folder', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     for (const path of ['/m.gguf', '/..%2F..%2Fm.gguf', '/%2e%2e.gguf']) {
       server.serve(path, { content: model });
     }
@@ -217,8 +217,8 @@ describe('§4 pull checks what it brings', () => {
     assert.doesNotMatch(got.name, /[/\\]/);
   });
 
-  test('parts of split models are refused with what to do', async (t) => {
-    const scene = pullScene(t);
+  test('parts of split models are refused with what to do', async () => {
+    const scene = pullScene();
     const said = await scene.refused('https://models.test/big-00001-of-00003.gguf', {
       sha256: hash,
     });
@@ -236,7 +236,7 @@ describe('§4 what pull says when it gets no file', () => {
   for (const [status, text] of cases) {
     test(String(status), async (t) => {
       const server = await fileServer(t);
-      const scene = pullScene(t, server);
+      const scene = pullScene(server);
       server.serve('/m.gguf', { content: model, statuses: [{ status }] });
       assert.match(await scene.refused(`${server.url}/m.gguf`), text);
       assert.deepEqual(scene.pauses, []);
@@ -245,7 +245,7 @@ describe('§4 what pull says when it gets no file', () => {
 
   test('429 and 503 are asked again, as long as the server says', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     const statuses = [{ status: 429, headers: { 'retry-after': '7' } }, { status: 503 }];
     server.serve('/m.gguf', { content: model, statuses });
     await scene.pull(`${server.url}/m.gguf`);
@@ -254,7 +254,7 @@ describe('§4 what pull says when it gets no file', () => {
 
   test('an end to it, and no waiting for hours', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { statuses: Array.from({ length: 9 }, () => ({ status: 502 })) });
     assert.match(
       await scene.refused(`${server.url}/m.gguf`),
@@ -265,8 +265,8 @@ describe('§4 what pull says when it gets no file', () => {
     assert.match(await scene.refused(`${server.url}/n.gguf`), /Try again in 9999 s/);
   });
 
-  test('no way out: the address, what happened, and what to do', async (t) => {
-    const scene = pullScene(t);
+  test('no way out: the address, what happened, and what to do', async () => {
+    const scene = pullScene();
     const said = await scene.refused('https://models.invalid/m.gguf');
     assert.match(
       said,
@@ -296,7 +296,7 @@ describe('§4 what pull says when it gets no file', () => {
   ]) {
     test(`X-8 nothing is fetched from ${host}, directly or behind a redirect`, async (t) => {
       const server = await fileServer(t);
-      const scene = pullScene(t, server);
+      const scene = pullScene(server);
       const path = '/latest/m.gguf';
       assert.match(
         await scene.refused(`https://${host}${path}`),
@@ -314,18 +314,18 @@ describe('§4 what pull says when it gets no file', () => {
 
   test('X-8 a file that nothing states a hash of is told of', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     server.serve('/m.gguf', { content: model });
     await scene.pull(`${server.url}/m.gguf`);
     assert.match(scene.notes.join('\n'), /states no hash of this file.*--sha256/);
-    const known = pullScene(t, server);
+    const known = pullScene(server);
     await known.pull(`${server.url}/m.gguf`, { sha256: hash });
     assert.deepEqual(known.notes, []);
   });
 
   test('N4 a proxy of the environment is used, and its password is not shown', async (t) => {
     const server = await fileServer(t);
-    const scene = pullScene(t, server);
+    const scene = pullScene(server);
     const seen: string[] = [];
     const proxy = createServer().listen(0, '127.0.0.1');
     proxy.on('connect', (request, socket) => {
@@ -349,8 +349,8 @@ describe('§4 what pull says when it gets no file', () => {
     assert.equal(seen.length, 1, 'this machine itself is never asked through a proxy');
   });
 
-  test('sources that are none', async (t) => {
-    const scene = pullScene(t);
+  test('sources that are none', async () => {
+    const scene = pullScene();
     const cases: readonly (readonly [string, RegExp])[] = [
       ['gemma', /^gemma is neither a file nor a source .* model-gateway pull --list names some/],
       ['hf:Qwen', /expected hf:USER\/REPO:QUANT/],
@@ -368,8 +368,8 @@ describe('§4 what pull says when it gets no file', () => {
   });
 });
 
-test('S25 what lies where a download is written is never followed', async (t) => {
-  const scene = pullScene(t);
+test('S25 what lies where a download is written is never followed', async () => {
+  const scene = pullScene();
   const path = join(scene.folder, '..', '..', 'model.gguf');
   const foreign = join(scene.folder, '..', '..', 'foreign');
   writeFileSync(path, model);
@@ -384,8 +384,8 @@ test('S25 what lies where a download is written is never followed', async (t) =>
   assert.deepEqual(readFileSync(pulled.model.path), model);
 });
 
-test('§4 pull of a path copies the file', async (t) => {
-  const scene = pullScene(t);
+test('§4 pull of a path copies the file', async () => {
+  const scene = pullScene();
   const path = join(scene.folder, '..', '..', 'My Model (v2).gguf');
   writeFileSync(path, model);
   const pulled = await scene.pull(path);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { globSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { LineLog, type LogLevel, prettyFor, prettyLine } from '../../../src/observe/log.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 function written(level: LogLevel, use: (log: LineLog) => void, made?: number) {
   return writtenText(level, use, made).lines;
@@ -19,7 +19,7 @@ const tick = new Int32Array(new SharedArrayBuffer(4));
  *   writes while the log is flushed is waited for
  */
 function writtenText(level: LogLevel, use: (log: LineLog) => void, made = 0) {
-  const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
+  const folder = temporaryFolder('log-test');
   const path = join(folder, 'log');
   const fd = openSync(path, 'w');
   const clock = { now: () => 0, wall: () => Date.UTC(2026, 10, 21) };
@@ -31,7 +31,6 @@ function writtenText(level: LogLevel, use: (log: LineLog) => void, made = 0) {
   while (lineCount() + log.dropped < made && performance.now() < deadline)
     Atomics.wait(tick, 0, 0, 5);
   const text = readFileSync(path, 'utf8');
-  rmSync(folder, { recursive: true });
   return { lines: text.split('\n').slice(0, -1).map(tryParseObject), text };
 }
 
@@ -73,7 +72,7 @@ test('S13: nothing in a line is obeyed by a terminal, and all of it is read back
 });
 
 test('the time of a line is that of its millisecond, within a second and beyond it', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
+  const folder = temporaryFolder('log-test');
   const path = join(folder, 'log');
   const fd = openSync(path, 'w');
   const start = Date.UTC(2026, 11, 31, 23, 59, 59);
@@ -83,7 +82,6 @@ test('the time of a line is that of its millisecond, within a second and beyond 
   for (wall of times) log.info('call');
   log.flush();
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  rmSync(folder, { recursive: true });
   assert.deepEqual(
     lines.map((line) => tryParseObject(line)?.['time']),
     times.map((at) => new Date(at).toISOString()),

@@ -1,8 +1,7 @@
 /** Tokens of Entra as its servers take and give them: apps, certificates, workloads and machines (wire/azure.md §2.1). */
 import assert from 'node:assert/strict';
 import { createHash, verify, X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { CloudSettings } from '../../../src/core/cloud.ts';
@@ -15,6 +14,7 @@ import {
   machineProblem,
 } from '../../../src/providers/credentials/entra.ts';
 import type { TokenSource } from '../../../src/providers/credentials/token-cache.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { TokenServer } from '../../upstream/token-server.ts';
 
 const scope = 'https://cognitiveservices.azure.com/.default';
@@ -27,12 +27,9 @@ let server: TokenServer;
 let folder: string;
 before(async () => {
   server = await TokenServer.start(good);
-  folder = mkdtempSync(join(tmpdir(), 'entra-'));
+  folder = temporaryFolder('entra');
 });
-after(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
+after(() => server.close());
 beforeEach(() => {
   server.asks.length = 0;
   server.play(good);

@@ -1,19 +1,11 @@
 /** scripts/release.mjs in a throwaway repository. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { tryParseObject } from '../../../src/json/parse.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const chart = 'deploy/helm/model-gateway/Chart.yaml';
@@ -31,9 +23,8 @@ const changelog = `# Changelog
 - Nothing.
 `;
 
-function repository(t: TestContext) {
-  const cwd = mkdtempSync(join(tmpdir(), 'gw-release-'));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+function repository() {
+  const cwd = temporaryFolder('release');
   mkdirSync(join(cwd, 'scripts'));
   for (const name of ['release.mjs', 'write-sbom.mjs', 'lock-file.mjs']) {
     copyFileSync(join(root, 'scripts', name), join(cwd, 'scripts', name));
@@ -64,8 +55,8 @@ function repository(t: TestContext) {
   return { cwd, git, release, read };
 }
 
-test('a release is dry by default, and with --write has section, versions, tag and bill of materials', (t) => {
-  const { cwd, git, release, read } = repository(t);
+test('a release is dry by default, and with --write has section, versions, tag and bill of materials', () => {
+  const { cwd, git, release, read } = repository();
   const dry = release('0.2.0');
   assert.equal(dry.status, 0, dry.stderr);
   assert.match(dry.stdout, /Nothing was changed\. Add --write/);
@@ -91,8 +82,8 @@ test('a release is dry by default, and with --write has section, versions, tag a
   assert.ok(existsSync(cwd));
 });
 
-test('a release refuses what cannot be one', (t) => {
-  const { cwd, git, release } = repository(t);
+test('a release refuses what cannot be one', () => {
+  const { cwd, git, release } = repository();
   const refused = (...args: readonly string[]): string => {
     const { status, stderr } = release(...args);
     assert.equal(status, 1);

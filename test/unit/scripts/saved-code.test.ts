@@ -1,20 +1,19 @@
 /** `scripts/program/run.cjs`: the joined program runs with the code that its build saved, and without it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const runner = join(import.meta.dirname, '..', '..', '..', 'scripts', 'program', 'run.cjs');
 
 /** A program of two modules. V8 compiles the function of `more.cjs` when it is called. */
-function program(t: TestContext): {
+function program(): {
   readonly run: (script: string, ...options: readonly string[]) => string;
   readonly code: string;
 } {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-saved-code-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder('saved-code');
   copyFileSync(runner, join(folder, 'run.cjs'));
   writeFileSync(
     join(folder, 'main.cjs'),
@@ -58,28 +57,28 @@ const says = `
   run('main.cjs');
   process.stdout.write(JSON.stringify(used));`;
 
-test('a program whose code was not saved runs as any other', (t) => {
-  const { run } = program(t);
+test('a program whose code was not saved runs as any other', () => {
+  const { run } = program();
   assert.equal(run(starts), 'true/');
   assert.equal(run(says), '[]', 'Node compiles it, with its own cache');
 });
 
-test('the saved code of each module is taken', (t) => {
-  const { run } = program(t);
+test('the saved code of each module is taken', () => {
+  const { run } = program();
   run(saves);
   assert.equal(run(says), '[false,false]');
   assert.equal(run(starts), 'true/');
 });
 
-test('code that V8 refuses, as after an update of Node, is left: Node loads the modules, with its own cache', (t) => {
-  const { run } = program(t);
+test('code that V8 refuses, as after an update of Node, is left: Node loads the modules, with its own cache', () => {
+  const { run } = program();
   run(saves);
   assert.equal(run(says, '--no-opt'), '[]');
   assert.equal(run(starts, '--no-opt'), 'true/');
 });
 
-test('a module that throws throws the next time as well', (t) => {
-  const { run } = program(t);
+test('a module that throws throws the next time as well', () => {
+  const { run } = program();
   run(saves);
   const twice = `
     const fails = () => { throw new Error('no'); };
@@ -90,8 +89,8 @@ test('a module that throws throws the next time as well', (t) => {
   assert.equal(run(twice), 'no,no');
 });
 
-test('code that is damaged is not run', (t) => {
-  const { run, code } = program(t);
+test('code that is damaged is not run', () => {
+  const { run, code } = program();
   run(saves);
   const whole = readFileSync(code);
   for (const at of [whole.length - 1, whole.length - 200, Math.floor(whole.length / 2)]) {

@@ -1,12 +1,12 @@
 /** scripts/check-supply-chain.mjs on small projects, each with one thing wrong; and the bill of materials. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { listAt, objectAt, textAt } from '../../support/reading.ts';
 
 const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');
@@ -25,9 +25,8 @@ interface Project {
 }
 
 /** A project with one package, all in order but for what is said. */
-function check(t: TestContext, project: Project = {}): { status: number | null; text: string } {
-  const root = mkdtempSync(join(tmpdir(), 'supply-chain-'));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+function check(project: Project = {}): { status: number | null; text: string } {
+  const root = temporaryFolder('supply-chain');
   const sections = { dependencies: { one: '1.2.3' } };
   const entry = { version: '1.2.3', integrity, license: 'MIT', ...project.entry };
   const packages = { '': sections, 'node_modules/one': entry, ...project.packages };
@@ -43,8 +42,8 @@ function check(t: TestContext, project: Project = {}): { status: number | null; 
   return { status, text: stdout };
 }
 
-test('S26: a project in order passes, and its packages are counted', (t) => {
-  const { status, text } = check(t);
+test('S26: a project in order passes, and its packages are counted', () => {
+  const { status, text } = check();
   assert.equal(status, 0, text);
   assert.match(text, /1 direct runtime packages of at most 17, 1 with theirs.*; 0 problems/);
 });
@@ -130,17 +129,17 @@ const wrong: readonly (readonly [string, Project, RegExp])[] = [
 ];
 
 for (const [name, project, problem] of wrong) {
-  test(`S26: ${name} is a problem`, (t) => {
-    const { status, text } = check(t, project);
+  test(`S26: ${name} is a problem`, () => {
+    const { status, text } = check(project);
     assert.match(text, problem);
     assert.equal(status, 1);
   });
 }
 
-test('S26: a choice of licences is enough, and tools of the developers may have any', (t) => {
-  const choice = check(t, { installed: { license: '(GPL-2.0 OR MIT)' } });
+test('S26: a choice of licences is enough, and tools of the developers may have any', () => {
+  const choice = check({ installed: { license: '(GPL-2.0 OR MIT)' } });
   assert.equal(choice.status, 0, choice.text);
-  const tool = check(t, { entry: { dev: true }, installed: { license: 'MPL-2.0' } });
+  const tool = check({ entry: { dev: true }, installed: { license: 'MPL-2.0' } });
   assert.equal(tool.status, 0, tool.text);
 });
 

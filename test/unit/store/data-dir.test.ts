@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { makeDirectories } from '../../../src/store/data-dir.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'gw-data-dir-'));
-after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('data-dir');
 
 test('F-11 missing directories are made, private, and those that are there are left alone', () => {
   const path = join(root, 'a', 'b');

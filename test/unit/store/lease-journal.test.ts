@@ -7,34 +7,26 @@ import {
   closeSync,
   cpSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Log } from '../../../src/core/runtime.ts';
 import { bootId, LeaseJournal, type TakenLease } from '../../../src/store/leases/lease-journal.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const source = new URL('../../../src/store/leases/lease-journal.ts', import.meta.url).href;
 
 const lease = (counter: string, taken: number): TakenLease => ({ counter, window: 'ever', taken });
 
-function folder(context: TestContext): string {
-  const made = mkdtempSync(join(tmpdir(), 'gw-journal-'));
-  context.after(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
-
-function scene(context: TestContext, made = folder(context)) {
+function scene(context: TestContext, made = temporaryFolder('journal')) {
   const told: string[] = [];
   const tell: Log['warn'] = (event) => told.push(event);
   const log: Log = { debug: tell, info: tell, warn: tell, error: tell };
@@ -102,7 +94,7 @@ test('a journal from before a restart of the machine proves nothing, and goes', 
 test('a copy of the directory proves nothing: its first owner may live', (t) => {
   const { directory, open } = scene(t);
   open('gw_1').note(lease('a', 5), () => []);
-  const copy = folder(t);
+  const copy = temporaryFolder('journal');
   cpSync(directory, join(copy, 'leases'), { recursive: true });
   assert.deepEqual(leftBy(scene(t, copy).open('gw_2')), {});
 });

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { once } from 'node:events';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { lockDataDir } from '../../../src/store/data-dir.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-lock-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('lock');
 
 const holder = `
 const { lockDataDir } = await import(process.argv[1]);

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -12,10 +11,9 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, it } from 'node:test';
+import { it } from 'node:test';
 import { callText, readCallText } from '../../../src/store/call-rows.ts';
 import { callValues } from '../../../src/store/call-rows.ts';
 import { SqliteEngine } from '../../../src/store/sqlite/engine.ts';
@@ -23,11 +21,11 @@ import { openForReading, openForWriting } from '../../../src/store/sqlite/databa
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { temporaryFolder } from '../../support/folders.ts';
 import { silentLog } from '../access/fakes.ts';
 import { callRow, keyRecord, march } from './call-rows.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gateway-sqlite-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('sqlite');
 let count = 0;
 
 function freshPath(): string {

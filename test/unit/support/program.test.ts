@@ -15,7 +15,6 @@ test('G1 processes of tests run with the options of bin/model-gateway', { skip }
     for (const option of nodeOptions) assert.ok(given.includes(option), given.join(' '));
   } finally {
     await gateway.kill();
-    gateway.remove();
   }
 });
 

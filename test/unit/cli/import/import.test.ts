@@ -1,17 +1,8 @@
 /** `import`: configs of other gateways, written after their published documentation, become configs of this one. */
 import assert from 'node:assert/strict';
-import {
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { parse } from 'yaml';
 import { importCommand } from '../../../../src/cli/import/import.ts';
 import {
@@ -19,15 +10,10 @@ import {
   importCommand as realCommand,
 } from '../../../../src/compose/commands/config-commands.ts';
 import { providerRows } from '../../../../src/providers/compatible.ts';
+import { temporaryFolder } from '../../../support/folders.ts';
 import { run, type Ran } from '../../cli-config/context.ts';
 
 const litellm = globSync(join(import.meta.dirname, 'litellm/*.yaml')).toSorted();
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'gw-import-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 function commandIn(cwd: string) {
   const vendors = providerRows.map(({ id, dialect, baseUrl, keyVariable, cloud }) => ({
@@ -42,12 +28,11 @@ function commandIn(cwd: string) {
 
 /** Imports a file of the fixtures into gateway.yaml of a folder of its own. */
 async function imported(
-  t: TestContext,
   origin: string,
   file: string,
   more: readonly string[] = [],
 ): Promise<Ran & { readonly cwd: string; readonly yaml: string }> {
-  const cwd = folder(t);
+  const cwd = temporaryFolder('import');
   const path = join(import.meta.dirname, origin === 'litellm' ? 'litellm' : 'presets', file);
   copyFileSync(path, join(cwd, file));
   const ran = await run(commandIn(cwd), [origin, file, '--out', 'gateway.yaml', ...more]);
@@ -87,8 +72,8 @@ async function assertValid(cwd: string, yaml: string): Promise<void> {
 test('there are eleven configs of LiteLLM', () => assert.equal(litellm.length, 11));
 
 for (const path of litellm) {
-  test(`litellm ${basename(path)}: check takes the result, and no secret is in it`, async (t) => {
-    const { cwd, yaml, out, err } = await imported(t, 'litellm', basename(path));
+  test(`litellm ${basename(path)}: check takes the result, and no secret is in it`, async () => {
+    const { cwd, yaml, out, err } = await imported('litellm', basename(path));
     await assertValid(cwd, yaml);
     assert.doesNotMatch(yaml + out + err, /canary/);
     assert.doesNotMatch(out, /of the result:/);
@@ -101,17 +86,17 @@ for (const [origin, file] of [
   ['portkey', 'portkey-clouds.json'],
   ['openrouter', 'openrouter-preset.json'],
 ] as const) {
-  test(`${origin} ${file}: check takes the result, and no secret is in it`, async (t) => {
-    const { cwd, yaml, out, err } = await imported(t, origin, file, ['--name', 'reviewer']);
+  test(`${origin} ${file}: check takes the result, and no secret is in it`, async () => {
+    const { cwd, yaml, out, err } = await imported(origin, file, ['--name', 'reviewer']);
     await assertValid(cwd, yaml);
     assert.match(yaml, /^ {2}reviewer:/m);
     assert.doesNotMatch(yaml + out + err, /canary/);
   });
 }
 
-test('each line of the other config is taken, changed, omitted or not known', async (t) => {
+test('each line of the other config is taken, changed, omitted or not known', async () => {
   for (const path of litellm) {
-    const { out } = await imported(t, 'litellm', basename(path));
+    const { out } = await imported('litellm', basename(path));
     const members = [...readFileSync(path, 'utf8').matchAll(/^ {2}(\w+):/gm)].map(
       ([, name]) => name,
     );
@@ -127,8 +112,8 @@ test('each line of the other config is taken, changed, omitted or not known', as
   }
 });
 
-test('deployments of one name become targets with the shares that LiteLLM gives them', async (t) => {
-  const { yaml, out } = await imported(t, 'litellm', '02-azure-balanced.yaml');
+test('deployments of one name become targets with the shares that LiteLLM gives them', async () => {
+  const { yaml, out } = await imported('litellm', '02-azure-balanced.yaml');
   assert.match(
     yaml,
     /azure\/gpt-4o-eu\n +weight: 900\n +- target: azure-2\/gpt-4o-us\n +weight: 300\n/,
@@ -142,8 +127,8 @@ test('deployments of one name become targets with the shares that LiteLLM gives 
   );
 });
 
-test('clouds are found by their own names, and what lets calls in comes with them', async (t) => {
-  const { yaml, out } = await imported(t, 'litellm', '11-clouds.yaml');
+test('clouds are found by their own names, and what lets calls in comes with them', async () => {
+  const { yaml, out } = await imported('litellm', '11-clouds.yaml');
   const { providers, models } = parse(yaml);
   assert.deepEqual(providers, {
     gemini: { api_key: '${GEMINI_API_KEY}' },
@@ -205,7 +190,7 @@ test('clouds are found by their own names, and what lets calls in comes with the
   });
   assert.match(out, /model_list\[8\]\.litellm_params\.model +agent: no model/);
   assert.match(out, /environment_variables\.OPENAI_API_BASE +no variable of this gateway/);
-  const portkey = await imported(t, 'portkey', 'portkey-clouds.json');
+  const portkey = await imported('portkey', 'portkey-clouds.json');
   assert.deepEqual(parse(portkey.yaml).providers, {
     bedrock: {
       region: 'us-east-1',
@@ -220,8 +205,8 @@ test('clouds are found by their own names, and what lets calls in comes with the
 
 const profile = 'arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/abc';
 
-test('aliases and fallbacks of every kind reach the routes', async (t) => {
-  const { yaml } = await imported(t, 'litellm', '04-reliability.yaml');
+test('aliases and fallbacks of every kind reach the routes', async () => {
+  const { yaml } = await imported('litellm', '04-reliability.yaml');
   const routeOf = (name: string): string =>
     new RegExp(`^  ${name}:\n((?:    .*\n)+)`, 'm').exec(yaml)?.[1] ?? '';
   const smart = routeOf('smart');
@@ -238,16 +223,16 @@ test('aliases and fallbacks of every kind reach the routes', async (t) => {
   assert.match(yaml, /^timeouts:\n +document: 2m/m);
 });
 
-test('two keys in plain text become two variables, and the key of a vendor goes to no other server', async (t) => {
-  const { yaml } = await imported(t, 'litellm', '06-plain-secrets.yaml');
+test('two keys in plain text become two variables, and the key of a vendor goes to no other server', async () => {
+  const { yaml } = await imported('litellm', '06-plain-secrets.yaml');
   assert.match(yaml, /\$\{OPENAI_API_KEY\}/);
   assert.match(yaml, /\$\{OPENAI_API_KEY_2\}/);
-  const servers = await imported(t, 'litellm', '03-own-servers.yaml');
+  const servers = await imported('litellm', '03-own-servers.yaml');
   assert.doesNotMatch(servers.yaml, /OPENAI_API_KEY/);
 });
 
-test('prices are dollars per million tokens, exactly', async (t) => {
-  const { yaml } = await imported(t, 'litellm', '07-prices-and-limits.yaml');
+test('prices are dollars per million tokens, exactly', async () => {
+  const { yaml } = await imported('litellm', '07-prices-and-limits.yaml');
   assert.match(
     yaml,
     /deepseek\/deepseek-chat:\n +input: 0\.27\n +output: 1\.1\n +cache_read: 0\.07\n/,
@@ -256,8 +241,8 @@ test('prices are dollars per million tokens, exactly', async (t) => {
   assert.match(yaml, /^ledger:\n +keep: 30d/m);
 });
 
-test('virtual keys keep their hashes, limits and budgets', async (t) => {
-  const cwd = folder(t);
+test('virtual keys keep their hashes, limits and budgets', async () => {
+  const cwd = temporaryFolder('import');
   const token = 'ab'.repeat(32);
   writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\n');
   const keys = {
@@ -296,8 +281,8 @@ test('virtual keys keep their hashes, limits and budgets', async (t) => {
   assert.match(out, /not known +keys\[3\]/);
 });
 
-test('an existing file is never changed without --force', async (t) => {
-  const cwd = folder(t);
+test('an existing file is never changed without --force', async () => {
+  const cwd = temporaryFolder('import');
   writeFileSync(
     join(cwd, 'config.yaml'),
     'model_list: [{ model_name: m, litellm_params: { model: openai/gpt-5 } }]\n',
@@ -315,8 +300,8 @@ test('an existing file is never changed without --force', async (t) => {
   );
 });
 
-test('without --out the result alone is on stdout; what is wrong is said', async (t) => {
-  const cwd = folder(t);
+test('without --out the result alone is on stdout; what is wrong is said', async () => {
+  const cwd = temporaryFolder('import');
   writeFileSync(
     join(cwd, 'config.yaml'),
     'model_list: [{ model_name: m, litellm_params: { model: openai/gpt-5 } }]\nmystery: 1\n',
@@ -357,8 +342,8 @@ test('without --out the result alone is on stdout; what is wrong is said', async
   assert.equal(realCommand.name, 'import');
 });
 
-test('litellm a target that is repeated in a group keeps the weight of both, and a note says so', async (t) => {
-  const cwd = folder(t);
+test('litellm a target that is repeated in a group keeps the weight of both, and a note says so', async () => {
+  const cwd = temporaryFolder('import');
   const deployment = (model: string, more = ''): string =>
     `  - { model_name: m, litellm_params: { model: ${model}${more} } }\n`;
   const text = `model_list:\n${deployment('openai/gpt-5')}${deployment('openai/gpt-5')}${deployment('groq/qwen')}`;
@@ -381,8 +366,8 @@ test('litellm a target that is repeated in a group keeps the weight of both, and
   ]);
 });
 
-test('litellm what Google reads itself is named among the variables to set', async (t) => {
-  const cwd = folder(t);
+test('litellm what Google reads itself is named among the variables to set', async () => {
+  const cwd = temporaryFolder('import');
   const params =
     '{ model: vertex_ai/gemini-2.5-pro, vertex_project: p, vertex_location: europe-west4 }';
   writeFileSync(
