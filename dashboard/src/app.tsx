@@ -1,7 +1,15 @@
 /** Which page is shown: the door without a session, else the page of the address inside the frame. */
-import { createElement, type ComponentType, type ReactElement } from 'react';
+import {
+  Activity,
+  createElement,
+  memo,
+  useState,
+  type ComponentType,
+  type ReactElement,
+} from 'react';
 import { Link, Redirect, useLocation } from 'wouter';
-import { useSession, type Role } from './api/session.ts';
+import { PageSession, useSession, type Role, type Session } from './api/session.ts';
+import { isLeaving } from './api/sign-out.ts';
 import { ErrorBoundary } from './components/error-boundary.tsx';
 import { later } from './components/later.tsx';
 import { Empty, ErrorPanel, Loading } from './components/state.tsx';
@@ -15,9 +23,21 @@ const views: ReadonlyMap<string, ComponentType> = new Map(
 
 export function App(): ReactElement {
   const session = useSession();
+  const last = useLastSession(session.data);
   if (session.data !== undefined) {
-    const { signed_in: isSignedIn, roles, sign_in: provider } = session.data;
-    return isSignedIn ? <Pages roles={roles} /> : <SignIn provider={provider} />;
+    const { signed_in: isSignedIn, sign_in: provider } = session.data;
+    return (
+      <>
+        {last === undefined ? null : (
+          <Activity mode={isSignedIn ? 'visible' : 'hidden'}>
+            <PageSession value={last}>
+              <Pages key={last.person?.id ?? ''} roles={last.roles} />
+            </PageSession>
+          </Activity>
+        )}
+        {isSignedIn ? null : <SignIn provider={provider} />}
+      </>
+    );
   }
   if (session.isError) {
     return <ErrorPanel error={session.error} onRetry={() => void session.refetch()} />;
@@ -25,12 +45,27 @@ export function App(): ReactElement {
   return <Loading />;
 }
 
+/** The session whose pages are kept: the current one, or the last one unless the person ended it. */
+function useLastSession(session: Session | undefined): Session | undefined {
+  const [last, setLast] = useState<Session>();
+  if (session === undefined) return last;
+  const kept = isLeaving() ? undefined : last;
+  const next = session.signed_in ? session : kept;
+  if (next !== last) setLast(next);
+  return next;
+}
+
 function viewOf(page: PageEntry | undefined): ReactElement {
   const view = views.get(page?.path ?? '');
   return view === undefined ? <NoPage /> : createElement(view);
 }
 
-function Pages({ roles }: { roles: readonly Role[] }): ReactElement {
+interface PagesProps {
+  readonly roles: readonly Role[];
+}
+
+/** Pages of a session that expired are not rendered again. */
+const Pages = memo(function Pages({ roles }: PagesProps): ReactElement {
   const [location] = useLocation();
   const page = pageOf(location);
   const own = pagesOf(roles);
@@ -42,7 +77,7 @@ function Pages({ roles }: { roles: readonly Role[] }): ReactElement {
       </ErrorBoundary>
     </Shell>
   );
-}
+});
 
 interface NotYoursProps {
   readonly page: PageEntry;

@@ -88,6 +88,45 @@ function door(stage: Stage): void {
       );
     });
 
+    test('issue 8.1 a form keeps its text while its session expires, and loses it with a sign-out', async () => {
+      await stage.view(
+        '/keys',
+        async (page, { context }) => {
+          await fillLogin(page);
+          await page.getByRole('button', { name: 'Create key' }).click();
+          const form = page.getByRole('dialog', { name: 'Create a key' });
+          await form.getByLabel('Name').fill('typed before');
+          await context.clearCookies();
+          await form.getByRole('button', { name: 'Create key' }).click();
+          await page.getByLabel('Admin token').waitFor();
+          await form.waitFor({ state: 'hidden' });
+          assert.equal(await page.getByRole('navigation').count(), 0);
+          await assertAccessible(page);
+          await page.getByLabel('Admin token').fill(adminToken);
+          await page.keyboard.press('Enter');
+          await form.waitFor();
+          assert.equal(await form.getByLabel('Name').inputValue(), 'typed before');
+          await assertAccessible(page);
+          await form.getByLabel('Models', { exact: true }).fill('*');
+          await form.getByRole('button', { name: 'Create key' }).click();
+          const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+          await once.getByRole('button', { name: 'I have copied it' }).click();
+          await page.goto(new URL('/playground', page.url()).href);
+          const words = page.getByLabel('Message', { exact: true });
+          await words.fill('typed before');
+          await page.getByRole('button', { name: 'Sign out' }).click();
+          await fillLogin(page);
+          await heading(page, 'Playground').waitFor();
+          assert.equal(await words.inputValue(), '');
+          const kept = await page.evaluate<string>(
+            'JSON.stringify([{...localStorage}, {...sessionStorage}])',
+          );
+          assert.ok(!kept.includes('typed before'));
+        },
+        { anonymous: true, expected: [/status of 401 /] },
+      );
+    });
+
     test('signing out ends the session, not only its cookie here', async () => {
       await stage.view(
         '/',

@@ -122,7 +122,7 @@ async function logIn(browser: Browser, home: string): Promise<NonNullable<Viewin
 
 /** Fills the form of the login page and waits until it let us in. */
 export async function fillLogin(page: Page, token = adminToken): Promise<void> {
-  await page.getByLabel(/token/i).fill(token);
+  await page.getByLabel('Admin token').fill(token);
   await page.keyboard.press('Enter');
   await page.getByRole('navigation').first().waitFor();
 }

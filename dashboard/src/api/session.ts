@@ -6,6 +6,7 @@ import {
   useQueryClient,
   type QueryClient,
 } from '@tanstack/react-query';
+import { createContext, useContext } from 'react';
 import { isSignedOut } from './api-error.ts';
 import { endSession, get, send } from './client.ts';
 import { beginLeaving, changesHeard, endLeaving } from './sign-out.ts';
@@ -46,10 +47,17 @@ export function useSession() {
   return useQuery(fetchSession);
 }
 
+/** The session of the pages. When it expires, they wait behind the door with what was typed, and still belong to it. */
+export const PageSession = createContext<Session | undefined>(undefined);
+
+export function usePageSession(): Session | undefined {
+  return useContext(PageSession);
+}
+
 /** Whether the person has one of these roles. It hides what they may not use; the gateway enforces it. */
 export function useMay(wanted: readonly Role[]): boolean {
-  const { data } = useSession();
-  return data?.roles.some((role) => wanted.includes(role)) === true;
+  const session = usePageSession();
+  return session?.roles.some((role) => wanted.includes(role)) === true;
 }
 
 /** Roles that change what the gateway runs with. */

@@ -14,6 +14,11 @@ let leaving: Leaving | undefined;
 let staying = new AbortController();
 const changes = new Set<Promise<unknown>>();
 
+/** Whether the person signs out: a session that ends otherwise expired, or was ended elsewhere. */
+export function isLeaving(): boolean {
+  return leaving !== undefined;
+}
+
 /** From now on questions wait, changes are refused, and `stayingSignal` is aborted. */
 export function beginLeaving(): void {
   if (leaving !== undefined) return;

@@ -1,7 +1,7 @@
 /** Where the palette can go, for a text: pages, what can be made, and things by their names. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from '../api/client.ts';
-import { keyMakers, type Role, useSession, viewers } from '../api/session.ts';
+import { keyMakers, type Role, usePageSession, viewers } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 import { pagesOf } from '../pages/pages.ts';
 
@@ -25,7 +25,7 @@ export function usePlaces(text: string): {
   readonly isAsking: boolean;
 } {
   const isWanted = text !== '';
-  const roles = useSession().data?.roles ?? [];
+  const roles = usePageSession()?.roles ?? [];
   const seesAll = roles.some((role) => isOneOf(viewers, role));
   const keys = useNames(`/api/keys`, { text, limit: maxOfKind }, isWanted);
   const teams = useNames('/api/teams', { limit: 1000 }, isWanted);

@@ -2,7 +2,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useSession, useSignOut } from '../api/session.ts';
+import { usePageSession, useSignOut } from '../api/session.ts';
 import { Button, IconButton } from '../components/button.tsx';
 import { Icon, type IconName } from '../components/icon.tsx';
 import { later } from '../components/later.tsx';
@@ -156,9 +156,9 @@ function Foot(): ReactElement {
   const theme = useTheme();
   const signOut = useSignOut();
   const toast = useToast();
-  const session = useSession();
+  const session = usePageSession();
   const following = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
-  const { person, roles = [] } = session.data ?? {};
+  const { person, roles = [] } = session ?? {};
   return (
     <div className={styles.foot}>
       {person === null || person === undefined ? null : (
