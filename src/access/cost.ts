@@ -20,6 +20,7 @@ export type BilledTokens = Pick<
   | 'audioOutputTokens'
   | 'imageOutputTokens'
   | 'webSearches'
+  | 'fileSearches'
   | 'images'
   | 'earlier'
 >;
@@ -66,9 +67,7 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   term(slot.cacheWrite, write - long, writeRate);
   term(slot.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
   outputTerms(rates, usage);
-  term(slot.call, 1, price.call ?? 0);
-  term(slot.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
-  term(slot.call + 2, usage.images ?? 0, price.perImage ?? 0);
+  callTerms(price, usage);
   return {
     total: nanodollars(0, slot.end, 500),
     input: nanodollars(slot.input, slot.cacheRead, 500),
@@ -214,8 +213,8 @@ function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
 
 /** Whether every usage is free. */
 export function isFree(price: Price): boolean {
-  const { call = 0, webSearch = 0, perImage = 0 } = price;
-  if (call !== 0 || webSearch !== 0 || perImage !== 0) return false;
+  const { call = 0, webSearch = 0, perImage = 0, fileSearch = 0 } = price;
+  if (call !== 0 || webSearch !== 0 || perImage !== 0 || fileSearch !== 0) return false;
   return isFreeInput(price) && isFreeOutput(price);
 }
 
@@ -259,8 +258,16 @@ const slot = {
   output: 8,
   reasoning: 11,
   call: 12,
-  end: 15,
+  end: 16,
 };
+
+/** What costs by its number. */
+function callTerms(price: Price, usage: BilledTokens): void {
+  term(slot.call, 1, price.call ?? 0);
+  term(slot.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
+  term(slot.call + 2, usage.images ?? 0, price.perImage ?? 0);
+  term(slot.call + 3, usage.fileSearches ?? 0, price.fileSearch ?? 0);
+}
 
 /** Cache reads are not reported by media type: audio beyond the fresh input was read from the cache. */
 function freshTerms(rates: Rates, usage: BilledTokens): void {

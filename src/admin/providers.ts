@@ -158,6 +158,7 @@ export const priceAnswer = z.strictObject({
   call: rate.describe('Dollars per call.'),
   per_image: rate.describe('Dollars per image in the prompt, in addition to its tokens.'),
   web_search: rate.describe('Dollars per web search that the provider runs.'),
+  file_search: rate.describe('Dollars per call of the file search of the Responses API.'),
 });
 const answer = z.strictObject({
   unit: z.string(),
@@ -202,7 +203,7 @@ function targetJson({ model, target, price }: PricedTarget): JsonObject {
 }
 
 export function priceJson(price: Price): JsonObject {
-  const { call, perImage, webSearch, source, service } = price;
+  const { call, perImage, webSearch, fileSearch, source, service } = price;
   const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return {
     source,
@@ -211,6 +212,7 @@ export function priceJson(price: Price): JsonObject {
     call: each(call),
     per_image: each(perImage),
     web_search: each(webSearch),
+    file_search: each(fileSearch),
   };
 }
 

@@ -114,6 +114,7 @@ function readPrice(form: PriceForm, source: string): Price {
     ...(form.call === undefined ? {} : { call: form.call }),
     ...(form.per_image === undefined ? {} : { perImage: form.per_image }),
     ...(form.web_search === undefined ? {} : { webSearch: form.web_search }),
+    ...(form.file_search === undefined ? {} : { fileSearch: form.file_search }),
     source: from,
   });
   const plain = of(form, source);
@@ -155,7 +156,8 @@ export function priceOrigins(
 }
 
 /** `input 0.25, output 2, above 200000: input 0.5, output 3`, in dollars per million tokens. */
-function priceText({ rates, tiers, call, perImage, webSearch, service }: Price): string {
+function priceText(price: Price): string {
+  const { rates, tiers, call, perImage, webSearch, fileSearch, service } = price;
   const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return [
     ratesText(rates),
@@ -163,6 +165,7 @@ function priceText({ rates, tiers, call, perImage, webSearch, service }: Price):
     ...(call === undefined ? [] : [`call ${decimalText(call, 12)}`]),
     ...(perImage === undefined ? [] : [`per_image ${decimalText(perImage, 12)}`]),
     ...(webSearch === undefined ? [] : [`web_search ${decimalText(webSearch, 12)}`]),
+    ...(fileSearch === undefined ? [] : [`file_search ${decimalText(fileSearch, 12)}`]),
     ...others.flatMap(([name, own]) => [
       `${name}: ${ratesText(own.rates)}`,
       ...own.tiers.map((tier) => `${name} above ${tier.above}: ${ratesText(tier.rates)}`),

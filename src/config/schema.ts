@@ -278,6 +278,7 @@ const price = z.strictObject({
   call: dollars(12, 'Dollars per call, regardless of its size.').optional(),
   per_image: dollars(12, 'Dollars per image in the prompt, in addition to its tokens.').optional(),
   web_search: dollars(12, 'Dollars per web search that the provider runs.').optional(),
+  file_search: dollars(12, 'Dollars per call of the file search of the Responses API.').optional(),
 });
 /** `default`, or what a target is called. */
 const pattern = z

@@ -32,6 +32,8 @@ export interface Usage extends CountedUsage {
    * the counts hold theirs too, and each is billed by itself.
    */
   readonly earlier?: readonly Usage[];
+  /** Calls of the provider's file search in the answer. */
+  readonly fileSearches?: number;
   /** What other models used that the upstream asked for advice: not in the counts, and billed at their own prices. */
   readonly advice?: readonly Advice[];
   /** Service tier in the words of the upstream's dialect. */
@@ -100,11 +102,13 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   return merged;
 }
 
+const counts = [...tokenClasses.map(({ member }) => member), 'fileSearches'] as const;
+
 /** The sum of two requests' usage. A count that only one of them reported is used as the sum. */
 export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
   if (first === undefined || second === undefined) return first ?? second;
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = mergeUsage(first, second);
-  for (const { member: field } of tokenClasses) {
+  for (const field of counts) {
     const known = [first[field], second[field]].filter((count) => count !== undefined);
     if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
   }
@@ -118,7 +122,7 @@ export function lastRequest(usage: Usage): Usage {
   const { earlier, ...all } = usage;
   if (earlier === undefined) return usage;
   const last: { -readonly [K in keyof Usage]: Usage[K] } = all;
-  for (const { member: field } of tokenClasses) {
+  for (const field of counts) {
     const count = last[field];
     if (count === undefined) continue;
     const before = earlier.reduce((sum, each) => sum + (each[field] ?? 0), 0);

@@ -114,6 +114,8 @@ export interface Price {
   readonly call?: number;
   /** Picodollars a web search that the vendor runs and reports. */
   readonly webSearch?: number;
+  /** Picodollars a call of the vendor's file search. */
+  readonly fileSearch?: number;
   /** Picodollars a picture in the prompt, besides what its tokens cost. */
   readonly perImage?: number;
   /**

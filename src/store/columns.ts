@@ -192,6 +192,7 @@ const optionalAmounts: {
 } = {
   call: 'call',
   webSearch: 'webSearch',
+  fileSearch: 'fileSearch',
   perImage: 'perImage',
 };
 const optionalRates: { readonly [K in Exclude<keyof Rates, 'input' | 'output'>]: K } = {

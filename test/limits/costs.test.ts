@@ -15,6 +15,12 @@ import {
   messageStop,
   textBlock,
 } from '../upstream/messages.ts';
+import {
+  responsesAnswer,
+  responsesEvents,
+  responsesFrame,
+  textItem,
+} from '../upstream/responses.ts';
 import { replying, toldUsage } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
@@ -32,7 +38,7 @@ before(async () => {
       'up-messages/advisor': { input: 15, output: 75, cache_read: 1.5, cache_write: 18.75 },
       'up-chat/*': sonnet,
       'up-messages/*': sonnet,
-      'up-responses/*': sonnet,
+      'up-responses/*': { ...sonnet, file_search: 0.0025 },
       'up-gemini/*': sonnet,
       'up-converse/*': sonnet,
     },
@@ -124,6 +130,27 @@ for (const form of ['document', 'stream'] as const) {
       const input = (60_385 + 682) * 3000 + 100 * 300;
       const output = (592 + 1320) * 15_000;
       assert.equal(await charged({ dialect, model, stream: form === 'stream' }), input + output);
+    });
+  }
+}
+
+for (const stream of [false, true]) {
+  for (const dialect of ['responses', 'chat'] as const) {
+    test(`F2 file searches of the provider cost what the config says: ${dialect}, ${stream ? 'stream' : 'document'}`, async () => {
+      const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['q'] };
+      const items = [search, { ...search, id: 'fs_2' }, textItem('Found.')];
+      // Such items have no arguments.
+      const events = responsesEvents(items).filter(({ type }) => !/arguments/.test(String(type)));
+      const answer = stream
+        ? ({ body: events.map(responsesFrame), framing: 'chunked' } as const)
+        : responsesAnswer(items, { stream });
+      const { model } = rig.play('responses', answer);
+      const body = requestBody(dialect, { model, stream });
+      assert.equal((await rig.call(await rig.key(), dialect, body)).status, 200);
+      const [row = {}] = await rig.gateway.callRows(model, 1);
+      // Five fresh tokens, four of a cache and five of output: see `responsesUsage`.
+      const tokens = 5 * 3000 + 4 * 300 + 5 * 15_000;
+      assert.equal(numberAt(row, 'cost_usd'), (tokens + 2 * 2_500_000) / 1e9);
     });
   }
 }

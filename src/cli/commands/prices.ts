@@ -21,8 +21,8 @@ config has a default.
             input, input, cache_write, -, -, output), audio_input, image_input,
             video_input, audio_cache_read, audio_output, image_output (null: as
             for text), tiers (rates of the whole call for long prompts),
-            service_tiers (by name), call, per_image and web_search (dollars
-            each)
+            service_tiers (by name), call, per_image, web_search and file_search
+            (dollars each)
 `;
 
 export const pricesCommand: Command = {
@@ -114,7 +114,8 @@ const mediaRates = [
 ];
 
 function remarks(price: JsonObject): string {
-  const { source, call, reasoning, per_image: image, web_search: search } = price;
+  const { source, call, reasoning, per_image: image } = price;
+  const { web_search: search, file_search: files } = price;
   return [
     cell(source),
     ...(typeof reasoning === 'number' ? [`reasoning ${reasoning}`] : []),
@@ -125,5 +126,6 @@ function remarks(price: JsonObject): string {
     ...(typeof call === 'number' ? [`and ${call} a call`] : []),
     ...(typeof image === 'number' ? [`and ${image} a picture`] : []),
     ...(typeof search === 'number' ? [`and ${search} a web search`] : []),
+    ...(typeof files === 'number' ? [`and ${files} a file search`] : []),
   ].join(', ');
 }

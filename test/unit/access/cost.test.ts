@@ -276,6 +276,7 @@ const prices: fc.Arbitrary<Price> = fc
     call: rate,
     webSearch: rate,
     perImage: rate,
+    fileSearch: rate,
   })
   .map(({ tiers, ...rest }) => ({
     ...rest,
@@ -297,6 +298,7 @@ const usages = fc.record({
   imageOutputTokens: fc.oneof(fc.constant(0), tokens),
   webSearches: fc.nat(100),
   images: fc.nat(100),
+  fileSearches: fc.nat(100),
 });
 
 function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof costOf>> {
@@ -307,7 +309,7 @@ function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof
 
 /** The same sum in the plainest way: picodollars, in big integers. */
 function slowly(
-  { rates: base, tiers, call = 0, webSearch = 0, perImage = 0 }: Price,
+  { rates: base, tiers, call = 0, webSearch = 0, perImage = 0, fileSearch = 0 }: Price,
   usage: Required<Omit<BilledTokens, 'earlier'>>,
 ): bigint {
   const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
@@ -339,6 +341,7 @@ function slowly(
     [1, call],
     [usage.webSearches, webSearch],
     [usage.images, perImage],
+    [usage.fileSearches, fileSearch],
   ];
   return products.reduce((sum, [count, each]) => sum + BigInt(count) * BigInt(each), 0n);
 }

@@ -8,7 +8,7 @@ test('F6 prices: dollars per million tokens become integers, with their lines as
   const { load } = scene(`providers:
   team-vllm: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
 prices:
-  team-vllm/qwen3-32b: { input: 0.1, output: 0.000001, call: 0.000000000001, web_search: 0.01 }
+  team-vllm/qwen3-32b: { input: 0.1, output: 0.000001, call: 0.000000000001, web_search: 0.01, file_search: 0.0025 }
   'team-vllm/*':
     input: 1.25
     output: 10
@@ -30,6 +30,7 @@ prices:
           tiers: [],
           call: 1,
           webSearch: 10_000_000_000,
+          fileSearch: 2_500_000_000,
           source: 'gateway.yaml:4',
         },
       },
@@ -71,7 +72,7 @@ prices:
     .filter(({ path }) => path.startsWith('prices'))
     .map(({ path, value, origin }) => `${path}: ${value} (${origin})`);
   assert.deepEqual(shown, [
-    'prices.team-vllm/qwen3-32b: input 0.1, output 0.000001, call 0.000000000001, web_search 0.01 (gateway.yaml:4)',
+    'prices.team-vllm/qwen3-32b: input 0.1, output 0.000001, call 0.000000000001, web_search 0.01, file_search 0.0025 (gateway.yaml:4)',
     'prices.team-vllm/*: input 1.25, cache_read 0.125, cache_write 1.5625, cache_write_1h 2.5, output 10, reasoning 12, above 200000: input 2.5, cache_read 0.25, cache_write 3.125, cache_write_1h 5, output 15, reasoning 18 (gateway.yaml:5)',
     'prices.default: input 100, output 500 (gateway.yaml:14)',
   ]);

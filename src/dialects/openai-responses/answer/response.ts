@@ -48,13 +48,16 @@ export function readResponse(body: JsonObject, notes?: Notes): Generation {
   const parts = items.flatMap((item, i) =>
     itemParts(item, declared, status === 'incomplete' && isCutItem(item, i === items.length - 1)),
   );
+  const fileSearches = items.filter(isFileSearch).length;
   const usage = readUsage(body, items.filter(isSearch).length);
   return {
     id: textOf(body['id']),
     model: textOf(body['model']),
     parts,
     finish: readFinish(body, parts.some(isCall), notes),
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined
+      ? {}
+      : { usage: { ...usage, ...(fileSearches === 0 ? {} : { fileSearches }) } }),
   };
 }
 
@@ -117,6 +120,10 @@ export function isCall(part: Part): boolean {
 
 export function isSearch(item: JsonObject): boolean {
   return item['type'] === 'web_search_call';
+}
+
+export function isFileSearch(item: JsonObject): boolean {
+  return item['type'] === 'file_search_call';
 }
 
 /** Whether an answer that was cut was cut within this item. Some servers give items no status. */

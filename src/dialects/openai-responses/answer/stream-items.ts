@@ -12,6 +12,7 @@ import {
   encryptedContent,
   isCutItem,
   isOtherContent,
+  isFileSearch,
   isSearch,
   itemParts,
   messageContent,
@@ -109,6 +110,7 @@ export class StreamItems {
   readonly declared = new Set<string>();
   /** Web searches that the answer shows. */
   searches = 0;
+  #fileSearches = 0;
   hasCalls = false;
   readonly #items = new Map<number, Item>();
   #next = 0;
@@ -387,6 +389,10 @@ export class StreamItems {
     if (isSearch(item)) {
       this.searches += 1;
       events.push({ type: 'usage', usage: { webSearches: this.searches } });
+    }
+    if (isFileSearch(item)) {
+      this.#fileSearches += 1;
+      events.push({ type: 'usage', usage: { fileSearches: this.#fileSearches } });
     }
     this.#items.set(index, { kind: 'other', added: item, done: true });
   }
