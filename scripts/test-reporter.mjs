@@ -1,5 +1,5 @@
 // Reports the results of a process as JSON lines: each test, and what the process took. A process whose tests have all
-// ended and that does not exit is ended, and says what keeps it open.
+// ended and that does not exit is ended, and says what keeps it open; so it does on SIGALRM, its limit.
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 
@@ -13,14 +13,20 @@ const { setTimeout, clearTimeout } = globalThis;
 // oxlint-disable-next-line import/no-default-export
 export default async function* report(source) {
   const path = [];
+  const begun = new Set();
   let open = 0;
   let exit;
+  process.once('SIGALRM', () => end(`these tests have not ended: ${[...begun].join(', ')}`));
   for await (const { type, data } of source) {
     if (type === 'test:enqueue') open += 1;
-    if (type === 'test:complete') open -= 1;
+    if (type === 'test:dequeue') begun.add(data.name);
+    if (type === 'test:complete') {
+      open -= 1;
+      begun.delete(data.name);
+    }
     clearTimeout(exit);
     // It does not keep the process open itself.
-    if (open === 0) exit = setTimeout(endOpen, exitMs).unref();
+    if (open === 0) exit = setTimeout(end, exitMs, 'all tests have ended, not the process').unref();
     // An error that belongs to no test: the runner ends with 1, and says why only here.
     if (type === 'test:diagnostic' && data.message.startsWith('Error: ')) {
       yield line({
@@ -45,9 +51,8 @@ export default async function* report(source) {
   yield line({ cpu: cpuSeconds() });
 }
 
-function endOpen() {
-  const what = process.getActiveResourcesInfo().join(', ');
-  process.stderr.write(`all tests have ended, the process has not: ${what}\n`);
+function end(why) {
+  process.stderr.write(`${why}; open are: ${process.getActiveResourcesInfo().join(', ')}\n`);
   process.exit(1);
 }
 

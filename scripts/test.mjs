@@ -32,6 +32,7 @@ const idleEnough = 0.12;
 const tickMs = 500;
 const slowestTold = 10;
 const outputKept = 200_000;
+const sayMs = 5000;
 /**
  * Cores are busy with other jobs: threads that help a process collect garbage cost more than they save. With them and
  * the default young generation, tests take 4 % more CPU.
@@ -100,7 +101,9 @@ function runJob(job) {
   const timer = setTimeout(
     () => {
       late = true;
-      kill(child);
+      // It says which tests have not ended, if it can.
+      child.kill('SIGALRM');
+      setTimeout(() => kill(child), sayMs).unref();
     },
     limitOf(job) * 1000,
   );

@@ -1,7 +1,7 @@
 /** Errors that belong to no test, and processes that do not end, fail the run and say why. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -33,7 +33,8 @@ function outcomeOf(text: string, env: NodeJS.ProcessEnv = {}): Outcome {
     ],
     { encoding: 'utf8', env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env } },
   );
-  const lines = readFileSync(results, 'utf8').trim().split('\n');
+  // One that ends at once has written none.
+  const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n') : [];
   return { status, stderr, results: lines.map((line): Outcome['results'][0] => JSON.parse(line)) };
 }
 
@@ -82,11 +83,32 @@ test('well', async () => {});
 test('a process whose tests have ended and that stays open is ended, and says what keeps it open', () => {
   const { status, stderr, results } = outcomeOf(open, { TEST_EXIT_MS: '500' });
   assert.equal(status, 1);
-  assert.match(stderr, /all tests have ended, the process has not: .*TCPServerWrap/);
+  assert.match(stderr, /all tests have ended, not the process; open are: .*TCPServerWrap/);
   const well = results.find(({ name }) => name === 'well');
   assert.equal(well?.passed, true);
   // `scripts/test.mjs` takes it for a process that did not end by itself.
   assert.ok(results.every(({ cpu }) => cpu === undefined));
+});
+
+const hanging = `
+import { suite, test } from 'node:test';
+test('well', () => {});
+suite('some', () => {
+  test('hangs', async () => {
+    // The reporter hears of it in later turns of the event loop.
+    for (let turns = 0; turns < 50 || process.listenerCount('SIGALRM') === 0; turns += 1) {
+      await new Promise(setImmediate);
+    }
+    process.kill(process.pid, 'SIGALRM');
+    await new Promise((resolve) => setTimeout(resolve, 600_000));
+  });
+});
+`;
+
+test('a process at its limit says which tests have not ended', () => {
+  const { status, stderr } = outcomeOf(hanging);
+  assert.equal(status, 1);
+  assert.match(stderr, /these tests have not ended: some, hangs; open are: .*Timeout/);
 });
 
 const parent = `
