@@ -94,7 +94,7 @@ export const chatRequest = {
   logit_bias: byCase({ empty: ignore(), 'some bias': noSuchField }),
   frequency_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),
   presence_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),
-  seed: warn('the model cannot repeat itself'),
+  seed: warn('the model takes no seed'),
   prediction: ignore('a hint about speed'),
   modalities: byCase({
     'text only': ignore('the default'),

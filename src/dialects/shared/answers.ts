@@ -145,5 +145,5 @@ export function endNote({ raw }: FinishReason): string | undefined {
   if (raw === 'compaction') return undefined;
   return raw === undefined
     ? 'the provider did not say why the answer ended'
-    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
+    : `the provider ended the answer with a reason that is not known here (${raw.slice(0, 40)})`;
 }

@@ -565,7 +565,7 @@ export const chatOnConverse: Column = {
   ),
   'frequency_penalty (other values)': warn('no such field there'),
   'presence_penalty (other values)': warn('no such field there'),
-  seed: warn('the model cannot repeat itself'),
+  seed: warn('the model takes no seed'),
   'prompt_cache_retention (24h)': near(
     'messages[user].content.cachePoint.ttl',
     '1h on existing marks',

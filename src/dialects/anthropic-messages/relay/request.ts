@@ -136,7 +136,7 @@ function removed(...path: JsonEdit['path']): JsonEdit {
 const refused: ReadonlyMap<string, string> = new Map([
   ['container', 'This model has no container to run code in.'],
   ['mcp_servers', 'This model does not call MCP servers by itself.'],
-  ['inference_geo', 'This model cannot promise where it runs.'],
+  ['inference_geo', 'The region in which this model runs is not guaranteed.'],
   ['thread', 'This model keeps no threads; send the whole conversation.'],
 ]);
 
@@ -193,7 +193,7 @@ function fixedLosses(
   { temperature, top_p: topP, top_k: topK }: JsonObject,
   { samplingAllowed }: UpstreamTraits,
 ): readonly Loss[] {
-  const why = samplingAllowed ? 'the model is thinking' : 'the model does not let itself be tuned';
+  const why = samplingAllowed ? 'thinking is on' : 'the model takes no sampling parameters';
   const least = samplingAllowed ? minThinkingTopP : minTopP;
   const lost = [
     ...(isPresent(temperature) && temperature !== 1 ? ['temperature'] : []),
@@ -387,7 +387,7 @@ class ThinkingPlan {
       const must =
         traits.strictThinking === true && thinksByDefault === true && thinkingOff !== 'never';
       if (!must || !demands(skeleton) || !canDemandCalls(traits)) return;
-      this.#notes.changed(['tool_choice'], 'thinking is off: a tool call is demanded');
+      this.#notes.changed(['tool_choice'], 'thinking is off: a tool call is required');
       this.#thinking = { type: thinkingOff };
       return;
     }
@@ -403,7 +403,7 @@ class ThinkingPlan {
       return 'the open tool turn does not begin with signed thinking';
     }
     if (traits.strictThinking !== true) return undefined;
-    if (demands(skeleton) && canDemandCalls(traits)) return 'a tool call is demanded';
+    if (demands(skeleton) && canDemandCalls(traits)) return 'a tool call is required';
     return continues && traits.prefill
       ? 'the last assistant message is to be continued'
       : undefined;
@@ -525,7 +525,7 @@ function choiceEdits(
   const path = ['tool_choice'];
   if (!traits.toolChoice) {
     if (choice['type'] === 'none') {
-      notes.changed(path, 'the tools are not offered, as the model cannot be held back');
+      notes.changed(path, 'the tools are not sent, as the model takes no tool_choice none');
       return [
         { path, text: undefined },
         { path: ['tools'], text: undefined },

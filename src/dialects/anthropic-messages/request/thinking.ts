@@ -73,7 +73,7 @@ function requestsNothing({ effort, budgetTokens, adaptive }: Reasoning): boolean
 function findObstacle({ conversation, traits }: ThinkingQuestion): string | undefined {
   const { turns } = conversation;
   if (demandsCall(conversation) && traits.refusesForcedTools !== true) {
-    return 'a tool call is demanded';
+    return 'a tool call is required';
   }
   if (turns.at(-1)?.role === 'assistant' && traits.prefill && !endsPaused(turns)) {
     return 'the last assistant message is to be continued';

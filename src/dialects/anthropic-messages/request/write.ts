@@ -139,7 +139,7 @@ interface OptionsWriting {
 function writeSampling(sampling: Sampling, writing: OptionsWriting): JsonMembers {
   const { traits, notes } = writing;
   const members = writeTuning(sampling, writing);
-  if (sampling.seed !== undefined) notes.lost(['seed'], 'the model cannot repeat itself');
+  if (sampling.seed !== undefined) notes.lost(['seed'], 'the model takes no seed');
   // Those that the upstream cannot take are searched for by the path.
   const { native } = plannedStops(sampling.stop, traits);
   if (native.length > 0) members['stop_sequences'] = native;
@@ -153,7 +153,7 @@ export function writeTuning(
   const { traits, notes, thinks } = writing;
   const members: JsonMembers = {};
   const tunable = traits.samplingAllowed && !thinks;
-  const why = thinks ? 'the model is thinking' : 'the model does not let itself be tuned';
+  const why = thinks ? 'thinking is on' : 'the model takes no sampling parameters';
   const wanted = {
     ...oneSampler({ temperature: clamped(temperature, tunable, notes), top_p: topP }, writing),
     top_k: topK,

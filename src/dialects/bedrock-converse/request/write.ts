@@ -159,7 +159,7 @@ function writeSampling(
   const { traits, stream } = ask;
   const tuned = writeTuning(sampling, { traits, notes, thinks: thinking.on });
   const { temperature, top_p: topP, top_k: topK } = tuned;
-  if (sampling.seed !== undefined) notes.lost(['seed'], 'the model cannot repeat itself');
+  if (sampling.seed !== undefined) notes.lost(['seed'], 'the model takes no seed');
   const { native } = plannedStops(sampling.stop, traits);
   const path = stream ? '/delta/stop_sequence' : '/stop_sequence';
   const named = native.length > 0 && traits.reportsStopSequence === true;

@@ -117,7 +117,7 @@ function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembe
     if (value === undefined) continue;
     if (traits.samplingAllowed) members[key] = value;
     // 1 is the model's default.
-    else if (value !== 1) notes.lost([name], 'the model does not let itself be tuned');
+    else if (value !== 1) notes.lost([name], 'the model takes no sampling parameters');
   }
   if (topK !== undefined) {
     if (traits.topK) members['topK'] = topK;

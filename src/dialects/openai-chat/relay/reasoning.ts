@@ -52,7 +52,7 @@ export function relayReasoning(request: Relayed): void {
   const written = writeReasoning({ reasoning, traits, notes, offersTools, continues: false });
   replace(request, asked, written);
   const names = Object.keys(written);
-  const said = names.length === 0 ? 'the model has no such control' : `said as ${names.join(', ')}`;
+  const said = names.length === 0 ? 'the model has no such control' : `sent as ${names.join(', ')}`;
   const why = excluded ? 'the model does not reason where tools are offered' : said;
   const changed = asked.filter((member) => written[member] === undefined);
   for (const member of new Set([first, ...changed])) {

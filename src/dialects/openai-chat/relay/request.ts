@@ -178,7 +178,7 @@ function relaySampling(request: Relayed): void {
   }
   if (!traits.samplingAllowed) {
     for (const key of ['temperature', 'top_p']) {
-      request.drop(key, 'the model does not let itself be tuned');
+      request.drop(key, 'the model takes no sampling parameters');
     }
     return;
   }
@@ -194,7 +194,7 @@ function relaySeed(request: Relayed): void {
   const { traits } = request;
   const { seedField = 'seed' } = traits;
   for (const key of ['seed', 'random_seed']) {
-    if (!traits.seed) request.drop(key, 'the model cannot repeat itself');
+    if (!traits.seed) request.drop(key, 'the model takes no seed');
     else if (key === seedField || traits.known !== true) continue;
     else if (request.value(seedField) === undefined) request.rename(key, seedField);
     else request.drop(key, `${seedField} is there as well`);

@@ -90,7 +90,11 @@ function relayChoice(request: Relayed, tools: readonly Json[]): Left {
   }
   if (!toolChoice) return withoutChoice(request, choice);
   if (choice === 'any' && known === true && anyToolWord !== true) {
-    request.change(['tool_choice'], 'required', 'the word for it is required here');
+    request.change(
+      ['tool_choice'],
+      'required',
+      'sent as required, the name that the model has for it',
+    );
   }
   return undefined;
 }
@@ -102,7 +106,7 @@ function withoutChoice(request: Relayed, choice: Json | undefined): Left {
     if (request.source.spans.has(key)) request.edits.push({ path: [key], text: undefined });
   }
   if (held) {
-    const why = 'the tools are not offered, as the model cannot be held back';
+    const why = 'the tools are not sent, as the model takes no tool_choice none';
     for (const key of ['tools', 'tool_choice']) request.notes.changed([key], why);
     return 'none';
   }
@@ -201,7 +205,7 @@ function cleanTools(request: Relayed, rules: SchemaRules, left: Left): void {
     const why =
       removed.length > 0
         ? `the model knows no ${removed.join(', ')}`
-        : 'the schema is written in the words that the model knows';
+        : 'the schema is rewritten with the keywords that the model knows';
     request.change(path, schema, why);
   }
 }

@@ -124,7 +124,10 @@ class TurnBuilder {
 
   #addAssistant(message: JsonObject, i: number): void {
     if (isObject(message['audio'])) {
-      throw unsupported(['messages', i, 'audio'], 'This model cannot hear its earlier answers.');
+      throw unsupported(
+        ['messages', i, 'audio'],
+        'This model does not take audio of earlier answers.',
+      );
     }
     const spoken = marked(this.#content(message, i), message, i);
     const called = readCalls(message, i);

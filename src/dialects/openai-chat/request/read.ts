@@ -84,7 +84,7 @@ export function findUntranslatable(body: JsonObject): GatewayError | undefined {
     return unsupported(['modalities'], 'This model does not answer in audio.');
   }
   if (isObject(moderation) && blocksContent(moderation)) {
-    return unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
+    return unsupported(['moderation'], 'This model has no moderation that blocks.');
   }
   return undefined;
 }

@@ -156,7 +156,7 @@ export function writeTemperature(
     if (value === undefined) continue;
     if (traits.samplingAllowed) members[key] = value;
     // 1 is what the model does anyway.
-    else if (value !== 1) notes.lost([key], 'the model does not let itself be tuned');
+    else if (value !== 1) notes.lost([key], 'the model takes no sampling parameters');
   }
 }
 

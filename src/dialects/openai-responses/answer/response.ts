@@ -102,7 +102,7 @@ export function readFinish(response: JsonObject, calls: boolean, notes?: Notes):
     const reason = isObject(details) ? textOf(details['reason']) : '';
     if (!knownReasons.has(reason)) {
       const named = reason === '' ? '' : ` (${reason.slice(0, 40)})`;
-      const why = `the provider cut the answer for a reason of its own${named}`;
+      const why = `the provider cut the answer with a reason that is not known here${named}`;
       notes?.changed(['incomplete_details', 'reason'], why);
     }
     return {

@@ -64,7 +64,7 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
     for (const key of ['temperature', 'top_p']) {
       drop(key);
       const value = skeleton[key] ?? 1;
-      if (value !== 1) notes.lost([key], 'the model does not let itself be tuned');
+      if (value !== 1) notes.lost([key], 'the model takes no sampling parameters');
     }
   }
   return edits;

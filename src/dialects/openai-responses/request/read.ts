@@ -79,7 +79,7 @@ function refuseUntranslatable(body: JsonObject): void {
     throw unsupported(['generate'], 'Only a WebSocket can be warmed up without an answer.');
   }
   if (isObject(moderation) && blocksContent(moderation)) {
-    throw unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
+    throw unsupported(['moderation'], 'This model has no moderation that blocks.');
   }
 }
 

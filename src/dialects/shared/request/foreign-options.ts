@@ -101,7 +101,7 @@ function writeSpeed(speed: Json, { traits, notes }: Target): JsonMembers {
 /** Where the prompt is processed is a promise; `global` requests none. */
 function refuseOtherRegion(region: Json, traits: UpstreamTraits): void {
   if (region === 'global' || region === traits.region) return;
-  throw unsupported(['inference_geo'], 'This model cannot promise where it runs.');
+  throw unsupported(['inference_geo'], 'The region in which this model runs is not guaranteed.');
 }
 
 /** `output_config.task_budget` rather than the whole of `output_config`. */

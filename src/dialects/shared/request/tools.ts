@@ -143,7 +143,7 @@ export function toolsOf(
 export function searchRefusal(path: FieldPath): GatewayError {
   return unsupported(
     path,
-    'The gateway has no web search of this model that it may use. Where its provider has one, the operator of the gateway allows it with `server_tools: true`, of the provider or of the route.',
+    'Web search is not allowed for this model. If its provider has one, the operator can allow it with `server_tools: true` at the provider or the route.',
   );
 }
 
