@@ -205,7 +205,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '0.29 GB',
     licence: 'Gemma terms (restrictions of use)',
     tools: 'no',
-    remark: 'the smallest real one; weak chat',
+    remark: 'the smallest; weak chat',
   },
   {
     title: 'Qwen3.5 0.8B',
@@ -213,7 +213,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '0.5 GB',
     licence: 'Apache-2.0',
     tools: 'yes',
-    remark: 'where it must be small',
+    remark: 'for little memory',
   },
   {
     title: 'Qwen3 0.6B',
@@ -221,7 +221,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '0.64 GB',
     licence: 'Apache-2.0',
     tools: 'yes',
-    remark: 'thinks unless the request turns it off',
+    remark: 'reasons unless the request turns it off',
   },
   {
     title: 'Gemma 3 1B it',
@@ -245,7 +245,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '1.3 GB',
     licence: 'Apache-2.0',
     tools: 'yes',
-    remark: 'thinks unless the request turns it off',
+    remark: 'reasons unless the request turns it off',
   },
   {
     title: 'SmolLM3 3B',
@@ -261,7 +261,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '2.5 GB',
     licence: 'Apache-2.0',
     tools: 'good',
-    remark: 'does not think: the simplest useful one (16 GB of memory)',
+    remark: 'no reasoning; a good first choice with 16 GB of memory',
   },
   {
     title: 'Qwen3.5 4B',
@@ -269,7 +269,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '2.7 GB',
     licence: 'Apache-2.0',
     tools: 'good',
-    remark: 'thinks unless the request turns it off',
+    remark: 'reasons unless the request turns it off',
   },
   {
     title: 'Gemma 4 E2B it',

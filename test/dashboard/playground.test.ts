@@ -329,7 +329,7 @@ function playground(stage: Stage): void {
           await page.getByRole('region', { name: 'Body for up-chat/explained' }).waitFor();
           const body = page.getByRole('region', { name: 'Body for up-chat/explained' });
           await body.getByText(/"content": "Why\? </).waitFor();
-          await page.getByRole('list', { name: 'Lost or changed' }).getByText('top_k').waitFor();
+          await page.getByRole('list', { name: 'Dropped or changed' }).getByText('top_k').waitFor();
           await assertFits(page);
           await assertAccessible(page);
           await page.getByLabel('Call as').selectOption(id);

@@ -43,8 +43,8 @@ Validates the configuration that start would use and prints each effective value
 with its origin. Exits with 1 on any error, and lists all errors with file and
 line on stderr.
 
-${flagsHelp()}  --ask                     ask each provider for its models, with its key
-                            Exits with 1 if one does not
+${flagsHelp()}  --ask                     ask each provider for its models, with its key;
+                            exits with 1 if one fails
   --json                    one object: valid, config_file, settings, providers,
                             warnings, errors; with --ask also asked
 

@@ -9,14 +9,13 @@ import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway errors [--by GROUP] [--since 24h] [options]
 
-Counts failed calls, the most first, with the newest one of each: its time, its
-id and its cause: the limit that refused it, and the provider's message or else
-the error message that the client got. The fault is the limit of a key, team or
-tag, the client, the provider or the gateway.
+Counts failed calls by group, largest group first, with time, id and cause of
+the newest call of each. The cause is the limit that refused the call, the
+message of the provider, or the error message that the client got. The fault is
+limit (of a key, team or tag), client, provider or gateway.
 
-  --by GROUP       error (default), provider, key, model, answered, team or
-                   limit; model: as it was asked, answered: provider/model that
-                   answered
+  --by GROUP       error (default), provider, key, model (as requested),
+                   answered (provider/model that answered), team or limit
   --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 24h
   --until WHEN     the same; only calls before this time; default: now
   --fault KIND     only limit, client, provider or gateway

@@ -23,8 +23,8 @@ export interface InitDeps {
 
 const help = `Usage: model-gateway init [options]
 
-Writes a commented gateway.yaml into this folder. It asks at a terminal what the
-options do not say. An existing file is never changed.
+Writes a commented gateway.yaml into this folder. At a terminal it asks for what
+the options leave open. An existing file is never changed.
 
   --providers LIST  vendors, separated by commas; default: those whose key
                     variable is set, or none

@@ -11,10 +11,11 @@ import { printable } from '../table.ts';
 
 const help = `Usage: model-gateway tail [options]
 
-Prints calls as they end, one line each: time of its begin (UTC), outcome, name
-of the key, model and target, tokens in and out, cost, duration. A line below a
-failed call says whose fault it was and why: the limit that refused it, and what
-the provider said or else what the client was told. Ctrl-C ends it.
+Prints calls as they end, one line each: time of the request (UTC), outcome,
+name of the key, model and target, tokens in and out, cost, duration. A line
+below a failed call has its fault (limit, client, provider, gateway) and its
+cause: the limit, the provider's message, or the error message that the client
+got. Ctrl-C ends it.
 
   --lines N        calls from before that are shown first; default: 10
   --no-follow      print those and exit

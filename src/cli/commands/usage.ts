@@ -11,17 +11,15 @@ import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
 import type { Screen } from '../screen.ts';
 import { columns } from '../table.ts';
 
-const help = `Usage: model-gateway usage [--by GROUP] [--since 7d] [options]
+const help = `Usage: model-gateway usage [--by GROUP] [--since 30d] [options]
 
-Sums the calls by key (default), model, answering model, provider, team, tag,
-user, day or hour (UTC).
-Input tokens include cached ones. The cost covers calls with a known price;
-calls without one are counted separately.
+Sums calls, tokens and cost by group. Input tokens include cached ones. The cost
+covers calls with a known price; calls without one are counted separately.
 
-  --by GROUP       key, model (as it was asked), answered (provider/model that
-                   answered), provider, team, tag, user, day or hour; a call
-                   counts for each of its tags, and for its user while it is
-                   in the ledger
+  --by GROUP       key (default), model (as requested), answered (provider/model
+                   that answered), provider, team, tag, user, day or hour (UTC);
+                   a call counts for each of its tags, and for its user while it
+                   is in the ledger
   --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 30d
   --until WHEN     the same; only calls before this time; default: now
   --key ID         only calls of this key; likewise --team NAME, --model NAME,

@@ -131,7 +131,7 @@ function Changes({ entry: { before, after } }: { readonly entry: AuditEntry }): 
     <section>
       <h3>What changed</h3>
       {changes.length === 0 ? (
-        <p className={styles.note}>The entry names no values: the action says it all.</p>
+        <p className={styles.note}>This entry has no values.</p>
       ) : (
         <table className={styles.changes}>
           <thead>

@@ -97,7 +97,7 @@ function storeFacts({ store, counters, data }: Diagnostics): readonly Fact[] {
     ...(store.reason === null ? [] : [['Error', store.reason] as const]),
     ['Schema', String(store.schema)],
     ['Last write took', store.last_write_ms === null ? 'none yet' : span(store.last_write_ms)],
-    ['Read took', store.read_ms === null ? 'no answer' : span(store.read_ms)],
+    ['Test read took', store.read_ms === null ? 'no answer' : span(store.read_ms)],
     ['Rows saved', count(store.saved)],
     ['Rows waiting', `${count(store.queued + store.spooled)}, for ${span(store.waiting_ms)}`],
     ['Failed writes', count(store.failures)],

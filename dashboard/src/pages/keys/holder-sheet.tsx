@@ -248,7 +248,7 @@ function Members({ team }: { readonly team: string }): ReactElement {
       ) : null}
       {query.isPending && !query.isError ? <Loading /> : null}
       {query.isSuccess && keys.length === 0 ? (
-        <Empty title="No key is of this team">Choose the team in the form of a key.</Empty>
+        <Empty title="This team has no keys">Choose the team in the form of a key.</Empty>
       ) : null}
       {keys.length > 0 ? (
         <DataTable

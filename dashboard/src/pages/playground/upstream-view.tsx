@@ -141,10 +141,10 @@ function TargetView({ target, isFirst, sent }: TargetViewProps): ReactElement {
         </p>
         {refused === null ? null : <p className={styles.text}>{refusalText(refused)}</p>}
         {notes.length === 0 ? null : (
-          <ul className={styles.notes} aria-label="Lost or changed">
+          <ul className={styles.notes} aria-label="Dropped or changed">
             {notes.map(({ path, what, why: reason }) => (
               <li key={`${what} ${path}`}>
-                <code>{path}</code> is {what}: {reason}
+                <code>{path}</code> is {what === 'lost' ? 'dropped' : 'changed'}: {reason}
               </li>
             ))}
           </ul>

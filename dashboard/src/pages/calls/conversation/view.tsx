@@ -42,7 +42,7 @@ export function ConversationView({ asked, answered, tools, settings }: Conversat
         <MessageView key={`answer ${index}`} message={message} isAnswer />
       ))}
       {answered.length > 0 ? null : (
-        <p className={styles.muted}>No message was answered. Raw has what the client got.</p>
+        <p className={styles.muted}>The answer has no message. Raw shows what the client got.</p>
       )}
     </div>
   );
