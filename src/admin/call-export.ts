@@ -75,7 +75,7 @@ export function exportRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
       path: '/api/calls/export',
       about: {
         summary:
-          'Export all calls of a filter, newest first, as a file. An answer that ends early is cut, never closed.',
+          'Export all calls of a filter, newest first, as a file. If it fails midway, the connection breaks, so that a client notices.',
         query,
         answer: z.strictObject({ calls: z.array(call) }),
         csv: true,

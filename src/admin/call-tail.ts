@@ -19,7 +19,7 @@ const query = z.strictObject({
     .max(1000, 'must be at most 1000')
     .default(200)
     .describe('Maximum number of calls: the newest.'),
-  after: z.string().max(100).optional().describe('`next` of the look before.'),
+  after: z.string().max(100).optional().describe('`next` of the previous answer.'),
   ...callFilters.shape,
 });
 
@@ -36,9 +36,9 @@ const answer = z.strictObject({
   continued: z
     .boolean()
     .describe(
-      'False: the first look, or the one before was more than a minute ago; what ended in between is in the list of calls only.',
+      'False: the first request, or the previous one was more than a minute ago; what ended in between is in the list of calls only.',
     ),
-  next: z.string().describe('Pass as `after` with the next look.'),
+  next: z.string().describe('Pass as `after` in the next request.'),
 });
 
 export function tailRoutes(deps: TailRouteDeps): readonly AdminRoute[] {
@@ -47,7 +47,7 @@ export function tailRoutes(deps: TailRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/calls/tail',
       about: {
-        summary: 'Calls that ended on this gateway since the look before, the newest first.',
+        summary: 'Calls that ended on this gateway since the previous request, newest first.',
         query,
         answer,
       },

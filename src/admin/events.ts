@@ -42,7 +42,7 @@ const query = z.strictObject({
   severity: z
     .enum(severities, `must be ${severities.join(', ')}`)
     .optional()
-    .describe('Only events that are as bad, or worse.'),
+    .describe('Only events of this severity or above.'),
 });
 
 const event = z.strictObject({
@@ -51,7 +51,7 @@ const event = z.strictObject({
   type: z.string(),
   at: time,
   severity: z.enum(severities),
-  resolved: z.boolean().describe('The subject is well again.'),
+  resolved: z.boolean().describe('The problem is resolved.'),
   subject: z.string(),
   text: z.string().describe('What happened, one or two sentences.'),
   data: z.record(z.string(), z.unknown()),
@@ -103,7 +103,7 @@ export function eventRoutes({ events, audit }: EventRouteDeps): readonly AdminRo
       method: 'GET',
       path: '/api/webhooks',
       about: {
-        summary: 'List the webhooks of the configuration, with what became of their events.',
+        summary: 'List the webhooks of the configuration, with the deliveries of their events.',
         answer: z.strictObject({ webhooks: z.array(hook) }),
       },
       run: () => ({ status: 200, body: { webhooks: (events?.hooks() ?? []).map(hookJson) } }),

@@ -32,7 +32,7 @@ const query = z.strictObject({
     .enum(groupings, `must be one of ${groupings.join(', ')}`)
     .default('error')
     .describe(
-      'error: by fault, error code, reason and HTTP status. model: as it was asked; answered: the target that answered, provider/model.',
+      'error: by fault, error code, reason and HTTP status. model: as requested; answered: the target that answered, provider/model.',
     ),
   ...inPeriod,
   since: inPeriod.since.default('24h'),
@@ -93,7 +93,7 @@ export function failureRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
       path: '/api/errors',
       about: {
         summary:
-          'Failed calls by error, provider, key, model, answering target, team or limit; the most first.',
+          'Failed calls by error, provider, key, model, answering target, team or limit, the largest group first.',
         query,
         answer,
       },

@@ -126,7 +126,7 @@ const groupings = [
   'hour',
 ] as const;
 
-const aboutAnswered = 'answered: the target that answered, provider/model; model: as it was asked.';
+const aboutAnswered = 'answered: the target that answered, provider/model; model: as requested.';
 
 const query = z.strictObject({
   by: z
@@ -395,7 +395,7 @@ const latency = {
   speed_p50: ms.describe(
     'Output tokens a second of streams, from the first part on; null: there was none.',
   ),
-  speed_p5: ms.describe('Nineteen of twenty streams were faster.'),
+  speed_p5: ms.describe('95 % of the streams were faster.'),
 };
 
 const seriesGroup = z.strictObject({

@@ -423,7 +423,8 @@ function withWorld(stage: Stage): void {
       await view('/calls?model=fast', async (page) => {
         await page.locator('[data-row="0"]').focus();
         await page.keyboard.press('ArrowDown');
-        await page.locator('[data-row="1"]:focus').waitFor();
+        const row = page.locator('[data-row="1"]:focus');
+        await row.getByText('up-messages/spare (2 attempts)').waitFor();
         await page.keyboard.press('Enter');
         const dialog = page.getByRole('dialog');
         await dialog.getByText('1. up-chat/primary').waitFor();

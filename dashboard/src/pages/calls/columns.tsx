@@ -82,7 +82,7 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
 /** Provider and its model; a dash where no upstream was asked. */
 function answeredBy(call: Call): string {
   if (call.provider === null) return '–';
-  const tries = call.attempts > 1 ? ` (attempt ${call.attempts})` : '';
+  const tries = call.attempts > 1 ? ` (${call.attempts} attempts)` : '';
   return `${call.provider}/${call.upstream_model ?? ''}${tries}`;
 }
 
