@@ -1,5 +1,5 @@
-// Joins the modules of src/, zod and yaml to few files in dist/program/, which bin/model-gateway starts: a start takes a fifth
-// to a quarter less of CPU, and 19 MB less, than with the modules one by one (docs/decisions/0071-the-joined-program.md).
+// Joins the modules of src/, zod, yaml and what the engine uses of node-llama-cpp to few files in dist/program/, which
+// bin/model-gateway starts: a start takes a fifth to a quarter less of CPU, and 19 MB less, than with the modules one by one (docs/decisions/0071-the-joined-program.md).
 // Usage: node scripts/build-program.mjs [--if-possible] [--package FOLDER]
 // With --package it is joined for dist/ of the package (scripts/build-package.mjs), with the licences of what comes along.
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install: the
@@ -30,6 +30,7 @@ const src = existsSync(join(root, 'src')) ? realpathSync(join(root, 'src')) : jo
 const output = join(root, 'dist', 'program');
 const runner = join(import.meta.dirname, 'program', 'run.cjs');
 const codeSaver = join(import.meta.dirname, 'program', 'save-code.mjs');
+const engineLibrary = join(import.meta.dirname, 'program', 'engine-library.mjs');
 const isOptional = process.argv.includes('--if-possible');
 const packageAt = process.argv.indexOf('--package');
 const ofPackage = packageAt === -1 ? undefined : resolve(process.argv[packageAt + 1] ?? '');
@@ -81,6 +82,7 @@ function stampOfSources() {
   const sources = [
     import.meta.filename,
     runner,
+    engineLibrary,
     ...filesOf(src, '.ts').map((path) => join(src, path)),
   ];
   const installed = join(root, 'node_modules', '.package-lock.json');
@@ -93,17 +95,41 @@ function stampOfSources() {
   return hash.digest('base64url').slice(0, 8);
 }
 
+const libraryModules = /\/node-llama-cpp\/dist\//;
+/** What leads to two thirds of the library, which compile llama.cpp and chat. The engine calls none of it (docs/decisions/0073-the-engines-library.md). */
+const notOfTheEngine = /\/(getLlamaWithoutBackend|getGrammarsFolder|getLlamaClasses)\.js$/;
+
+/** Functions of the same names, which load nothing. */
+function withoutItsImports(code, id) {
+  if (!libraryModules.test(id) || !notOfTheEngine.test(id)) return undefined;
+  const names = [...code.matchAll(/^export (?:async )?function (\w+)/gm)].map(([, name]) => name);
+  return names
+    .map((name) => `export function ${name}() { throw new Error('${name} is not joined'); }`)
+    .join('\n');
+}
+
+/** Whether a module stays a package of npm: all that src/ imports but what reads config files and what the engine needs. */
+function isPackage(id, importer, hasLibrary) {
+  if (/^[./]/.test(id) || !importer?.startsWith(src)) return false;
+  if (id === 'node-llama-cpp') return !hasLibrary;
+  return !/^(zod|yaml)(\/|$)/.test(id);
+}
+
 async function build(folder) {
   const stamp = stampOfSources();
   // It comes with Vite, which builds the dashboard.
   const ofVite = createRequire(createRequire(join(root, 'x')).resolve('vite/package.json'));
   const { rolldown } = await import(pathToFileURL(ofVite.resolve('rolldown')).href);
+  // npm leaves it out where it was told to omit optional packages.
+  const hasLibrary = existsSync(join(root, 'node_modules', 'node-llama-cpp', 'dist'));
   const bundle = await rolldown({
     input: Object.fromEntries(entries().map((name) => [name, join(src, `${name}.ts`)])),
     platform: 'node',
-    // What reads config files, 100 modules, comes along. Other packages stay what npm installed.
-    external: (id) => !/^[./]/.test(id) && !/^(zod|yaml)(\/|$)/.test(id),
+    external: (id, importer) => isPackage(id, importer, hasLibrary),
+    resolve: { alias: { 'node-llama-cpp': engineLibrary } },
+    treeshake: { moduleSideEffects: (id) => !libraryModules.test(id) },
     plugins: [
+      { name: 'engine', transform: withoutItsImports },
       {
         name: 'places',
         transform: (code, id) => withPlaces(code, id, stamp),
@@ -142,13 +168,16 @@ async function build(folder) {
 
 /** The texts that must go along with the code of packages. */
 function licences(moduleIds) {
-  const names = moduleIds.map((id) => /\/node_modules\/([\w-]+)\//.exec(id)?.[1]);
+  const names = moduleIds.map((id) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1]);
   const texts = [...new Set(names)]
     .filter((name) => name !== undefined)
     .sort()
-    .map(
-      (name) => `# ${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
-    );
+    .map((name) => {
+      const folder = join(root, 'node_modules', name);
+      const file =
+        readdirSync(folder).find((entry) => /^licen[cs]e(\.|$)/i.test(entry)) ?? 'LICENSE';
+      return `# ${name}\n\n${readFileSync(join(folder, file), 'utf8')}`;
+    });
   return `The program contains code of these packages.\n\n${texts.join('\n')}`;
 }
 

@@ -1,5 +1,4 @@
 /** Part of the composition root: the folder of model files and the engines that run them. */
-import { join } from 'node:path';
 import type { AdminModel } from '../admin/handler.ts';
 import type { LocalSettings, Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
@@ -38,14 +37,10 @@ export interface LocalModels {
 }
 
 /** Holds the demonstration model until the folder is examined for the first time. */
-export function createLocalModels(
-  settings: Pick<Settings, 'dataDir' | 'local'>,
-  log: Log,
-): LocalModels {
+export function createLocalModels(settings: Pick<Settings, 'local'>, log: Log): LocalModels {
   const engines = createLocalEngines({
     models: shippedModels,
     dialect: openaiChatUpstream,
-    cacheDir: join(settings.dataDir, 'cache'),
     limits: limitsOf(settings.local),
     log,
     clock: systemClock,

@@ -23,7 +23,8 @@ import {
   tryParse,
   unavailable,
 } from './engine-error.ts';
-import { EngineUnavailable, loadModel } from './model.ts';
+import { EngineUnavailable } from './library.ts';
+import { loadModel } from './model.ts';
 import { Slots } from './slots.ts';
 
 /** As `core/node-http.ts`, which the engine may not import: an import of it loads the undici of Node (45 ms, 14 MB). */

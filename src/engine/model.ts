@@ -1,22 +1,19 @@
 /** One loaded model: its tokenizer, its template, and the sequences that generate. */
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { availableParallelism } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { isSea } from 'node:sea';
+import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type {
   CustomBatchingPrioritizationStrategy,
-  Llama,
   LlamaContext,
   LlamaGrammar,
   LlamaModel,
   Token,
   TokenBias,
 } from 'node-llama-cpp';
-import { isObject, tryParse } from './engine-error.ts';
+import { isObject } from './engine-error.ts';
+import { EngineUnavailable, type LoadedLibrary, anotherVersion, loadLibrary } from './library.ts';
 import { type ChatTemplate, PromptWriter } from './prompt.ts';
 import { type ReasoningTags, callClosing, callOpening, reasoningTagsOf } from './scanners.ts';
 import { type SamplingDefaults, samplingDefaultsOf } from './sampling.ts';
@@ -505,9 +502,7 @@ interface NativeContext {
 function keepLogitsApart(context: object): void {
   const native: unknown = Reflect.get(context, '_ctx');
   if (!isNativeContext(native)) {
-    throw new EngineUnavailable(
-      'The installed node-llama-cpp is of another version than this gateway needs; run npm ci.',
-    );
+    throw anotherVersion();
   }
   const decode = native.decodeBatch.bind(native);
   const sample = native.sampleToken.bind(native);
@@ -534,117 +529,4 @@ function isNativeContext(value: unknown): value is NativeContext {
     value !== null &&
     ['decodeBatch', 'sampleToken'].every((name) => typeof Reflect.get(value, name) === 'function')
   );
-}
-
-// Loads node-llama-cpp, or says what to install. Nothing is ever downloaded or compiled.
-
-type Library = typeof import('node-llama-cpp');
-
-interface LoadedLibrary {
-  readonly library: Library;
-  readonly llama: Llama;
-  /** Compiles a Jinja chat template. @throws Error for a template that is not Jinja. */
-  readonly compileTemplate: (source: string) => ChatTemplate;
-}
-
-/** The engine cannot run here. The message says why and what to do; callers see it, so no paths. */
-export class EngineUnavailable extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'EngineUnavailable';
-  }
-}
-
-const platforms: { readonly [platform: string]: string } = { darwin: 'mac', win32: 'win' };
-const processors: { readonly [arch: string]: string } = { arm: 'armv7l' };
-
-/**
- * @param threads of the model; absent = one per core, with one core left to other processes
- * @throws EngineUnavailable when the library or its binary for this platform is missing.
- */
-export async function loadLibrary(threads: number | undefined): Promise<LoadedLibrary> {
-  const library = await importLibrary();
-  try {
-    const llama = await library.getLlama({
-      gpu: false,
-      build: 'never',
-      skipDownload: true,
-      progressLogs: false,
-      logLevel: library.LlamaLogLevel.error,
-      maxThreads: threads ?? 0,
-    });
-    // The threads of a model wait for each other in loops, hundreds of times a token. One that shares its
-    // core holds up all: with a second busy process on two cores, two threads took 25 times as long as one.
-    llama.maxThreads =
-      threads ?? Math.max(1, Math.min(llama.cpuMathCores, availableParallelism() - 1));
-    return { library, llama, compileTemplate: templateCompiler() };
-  } catch (error) {
-    if (error instanceof library.NoBinaryFoundError) {
-      throw new EngineUnavailable(missingBinary(), error);
-    }
-    throw error;
-  }
-}
-
-async function importLibrary(): Promise<Library> {
-  try {
-    return await import('node-llama-cpp');
-  } catch (error) {
-    throw notImported(error);
-  }
-}
-
-/** The package may also be there and fail to load, for example where the user of the process has no home. */
-export function notImported(error: unknown): EngineUnavailable {
-  // A missing dependency of the package has the same code, and another name in quotes.
-  const isMissing =
-    !(error instanceof Error) ||
-    ('code' in error &&
-      error.code === 'ERR_MODULE_NOT_FOUND' &&
-      error.message.includes("'node-llama-cpp'"));
-  if (!isSea() && !isMissing) {
-    const [reason = ''] = error.message.split('\n');
-    return new EngineUnavailable(
-      `The package node-llama-cpp could not be loaded: ${reason}`,
-      error,
-    );
-  }
-  const advice = isSea()
-    ? 'This build has none: use the npm package of the gateway.'
-    : 'Install it with: npm install node-llama-cpp@3.21.1';
-  return new EngineUnavailable(
-    `The local engine needs the package node-llama-cpp. ${advice}`,
-    error,
-  );
-}
-
-/** The template engine is a dependency of node-llama-cpp, so it is looked up from there. */
-function templateCompiler(): (source: string) => ChatTemplate {
-  const fromLibrary = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
-  const jinja: Jinja = fromLibrary('@huggingface/jinja');
-  return (source) => new jinja.Template(source);
-}
-
-interface Jinja {
-  readonly Template: new (source: string) => ChatTemplate;
-}
-
-function missingBinary(): string {
-  const platform = platforms[process.platform] ?? process.platform;
-  const name = `${platform}-${processors[process.arch] ?? process.arch}`;
-  const libc =
-    process.platform === 'linux'
-      ? ' (it needs glibc; Alpine and other musl systems have none)'
-      : '';
-  return (
-    'The local engine has no binary for this machine. ' +
-    `Install it with: npm install @node-llama-cpp/${name}@${libraryVersion()}${libc}`
-  );
-}
-
-function libraryVersion(): string {
-  const entry = createRequire(import.meta.url).resolve('node-llama-cpp');
-  const manifest = tryParse(readFileSync(join(dirname(entry), '..', 'package.json'), 'utf8'));
-  const version = isObject(manifest) ? manifest['version'] : undefined;
-  return typeof version === 'string' ? version : 'latest';
 }

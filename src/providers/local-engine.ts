@@ -25,8 +25,6 @@ interface ProcessOptions {
   readonly contextSize?: number;
   readonly threads?: number;
   readonly parallel?: number;
-  /** A private folder for compiled JavaScript, which makes later starts quicker. */
-  readonly cacheDir?: string;
   /** The program to run; absent = the engine. */
   readonly entry?: string;
 }
@@ -134,7 +132,7 @@ function spawnEngine(options: ProcessOptions): ChildProcess {
   add('--sha256', options.sha256);
   return spawn(process.execPath, [options.entry ?? engineEntry, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: engineEnvironment(options.cacheDir),
+    env: engineEnvironment(),
   });
 }
 
@@ -156,13 +154,12 @@ const passedOn = [
   'NODE_LLAMA_CPP_LOG_LEVEL',
 ] as const;
 
-function engineEnvironment(cacheDir: string | undefined): NodeJS.ProcessEnv {
+function engineEnvironment(): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = {};
   for (const name of passedOn) {
     const value = process.env[name];
     if (value !== undefined) environment[name] = value;
   }
-  if (cacheDir !== undefined) environment['NODE_COMPILE_CACHE'] = cacheDir;
   return environment;
 }
 
@@ -224,8 +221,6 @@ interface LocalEngineOptions {
   readonly threads?: number;
   /** Requests that generate at the same time. */
   readonly parallel?: number;
-  /** A private folder for compiled JavaScript, which makes later starts quicker. */
-  readonly cacheDir?: string;
   /** Absent = one in a private folder of its own. */
   readonly socketPath?: string;
   /** How long a call waits for a starting engine before it is refused (F93). */

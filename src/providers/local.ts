@@ -28,8 +28,6 @@ interface LocalEnginesOptions {
   readonly dialect: UpstreamDialect;
   readonly log: Log;
   readonly clock: Clock;
-  /** A private folder for compiled JavaScript, which makes later starts quicker. */
-  readonly cacheDir?: string;
   readonly limits?: LocalLimits;
   /** The program to run; absent = the engine. */
   readonly entry?: string;
@@ -170,7 +168,7 @@ class EnginePool implements LocalEngines {
   }
 
   #member(model: LocalModelFile): Member {
-    const { log, clock, cacheDir, entry } = this.#options;
+    const { log, clock, entry } = this.#options;
     const { startWaitMs, hangMs, loadLimitMs } = this.#limits;
     const { context, threads, parallel } = model.settings;
     const engine = createLocalEngine({
@@ -182,7 +180,7 @@ class EnginePool implements LocalEngines {
       idleUnloadMs: this.#idleUnloadMs(model),
       ...(model.demo === true ? {} : { room: (take: () => void) => this.#takeRoom(model, take) }),
       ...defined({ sha256: model.sha256, contextSize: context, threads, parallel }),
-      ...defined({ cacheDir, entry, startWaitMs, hangMs, loadLimitMs }),
+      ...defined({ entry, startWaitMs, hangMs, loadLimitMs }),
     });
     return {
       model,

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LlamaContextSequence } from 'node-llama-cpp';
-import { FullBatches, loadLibrary } from '../../src/engine/model.ts';
+import { loadLibrary } from '../../src/engine/library.ts';
+import { FullBatches } from '../../src/engine/model.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { reasonToSkip } from './engine-client.ts';
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import type { Json, JsonObject } from '../../src/json/value.ts';
-import { loadLibrary } from '../../src/engine/model.ts';
+import { loadLibrary } from '../../src/engine/library.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import type { LocalEngine } from '../../src/providers/local.ts';
 import {

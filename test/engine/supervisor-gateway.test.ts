@@ -230,7 +230,7 @@ describe('start and stop', { skip }, () => {
         [],
       );
       const needed =
-        /^(PATH|HOME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|OMP_NUM_THREADS|NODE_LLAMA_CPP_LOG_LEVEL|NODE_COMPILE_CACHE|NODE_CHANNEL_\w+)=/;
+        /^(PATH|HOME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TZ|LD_LIBRARY_PATH|OMP_NUM_THREADS|NODE_LLAMA_CPP_LOG_LEVEL|NODE_CHANNEL_\w+)=/;
       assert.deepEqual(
         environment.filter((entry) => !needed.test(entry)),
         [],

@@ -13,9 +13,11 @@ import {
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { tryParse } from '../../src/json/parse.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
+import { readDocument } from '../support/reading.ts';
 import { root } from './pack.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
@@ -44,6 +46,12 @@ test(
     const saved = readdirSync(join(folder, 'dist', 'program')).filter((name) =>
       name.endsWith('.code'),
     );
+    assert.ok(
+      readdirSync(join(folder, 'dist', 'program')).some((name) =>
+        name.startsWith('engine-library-'),
+      ),
+      'the engine has its library in one file',
+    );
     assert.match(saved.join(), /^main-[\w-]{8}\.cjs\.\w+\.code$/);
 
     const launcher = join(folder, 'bin', 'model-gateway');
@@ -70,12 +78,18 @@ test(
       if (url !== undefined && urls.push(url) === 2) break;
     }
     const [url = '', adminUrl = ''] = urls;
-    const reply = await send(`${url}/v1/chat/completions`, {
-      model: 'local/tiny',
-      messages: [{ role: 'user', content: 'Hi' }],
-      max_tokens: 2,
-    });
+    const call = { model: 'local/tiny', messages: [{ role: 'user', content: 'Hi' }] };
+    const reply = await send(`${url}/v1/chat/completions`, { ...call, max_tokens: 2 });
     assert.equal(reply.status, 200, reply.text);
+    // The engine's library is joined in part: what the engine calls of it is there.
+    const schema = { type: 'object', properties: { a: { enum: [7] } }, required: ['a'] };
+    const shaped = await send(`${url}/v1/chat/completions`, {
+      ...call,
+      response_format: { type: 'json_schema', json_schema: { name: 'a', schema } },
+      logit_bias: { 5: 1 },
+    });
+    assert.equal(shaped.status, 200, shaped.text);
+    assert.deepEqual(tryParse(readDocument('chat', shaped.json).text), { a: 7 });
     assert.equal((await send(`${adminUrl}/api/status`, undefined)).status, 401);
     if (process.platform === 'linux') {
       assert.deepEqual(

@@ -1,7 +1,7 @@
 /** What is said when the package of the local engine does not load. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notImported } from '../../../src/engine/model.ts';
+import { notImported } from '../../../src/engine/library.ts';
 
 async function failureOf(specifier: string): Promise<Error> {
   const failure = await import(specifier).then(
