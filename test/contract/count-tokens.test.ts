@@ -128,6 +128,8 @@ describe('F5 who counts', () => {
       temperature: 0.5,
       metadata: { a: 'b' },
       safety_identifier: 'someone',
+      // A call is refused for it.
+      include: ['tea.leaves'],
       tools: [{ type: 'function', name: 'w', parameters: { type: 'object' }, strict: false }],
       tool_choice: 'required',
     };

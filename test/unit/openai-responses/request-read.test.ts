@@ -297,7 +297,7 @@ describe('options', () => {
     const unknown = refused({ include: [...known, 'tea.leaves'] });
     assert.match(
       unknown,
-      /^include\[2\]: Invalid value for 'include\[2\]': it must be one of file/,
+      /^include\[2\]: Invalid value: it must be one of file_search_call\.results, /,
     );
   });
 

@@ -98,9 +98,10 @@ function refuseInclude(value: Json, index: number): void {
   if (value === 'message.output_text.logprobs') {
     throw unsupported(['include', index], 'This model does not report log probabilities.');
   }
-  // The service refuses it, too.
+  // The service refuses it, too, unless it is newer than this list: a target that the call is relayed to may know it.
   if (!harmlessIncludes.has(value)) {
-    throw badValue(['include', index], `must be one of ${[...harmlessIncludes].join(', ')}`);
+    const known = [...harmlessIncludes].join(', ');
+    throw unsupported(['include', index], `Invalid value: it must be one of ${known}.`);
   }
 }
 
