@@ -55,12 +55,13 @@ const wholeDollars = new Intl.NumberFormat('en-US', {
 });
 
 /**
- * Two significant digits, and whole dollars from 10 to 10,000: `$0.80`, `$26`, `$412`, `$12K`; for sums at a glance.
+ * Two significant digits; no decimals for whole dollars and from 10 to 10,000: `$0.80`, `$5`, `$26`, `$412`, `$12K`; for
+ * sums at a glance.
  */
 export function roughMoney(dollars: number | null | undefined): string {
   if (dollars === null || dollars === undefined) return unknown;
   const size = Math.abs(dollars);
-  const isWhole = size === 0 || (size >= 10 && size < 10_000);
+  const isWhole = size < 10 ? Number.isInteger(size) : size < 10_000;
   return (isWhole ? wholeDollars : rough).format(dollars);
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { exactMoney, money } from '../../../dashboard/src/format/money.ts';
+import { exactMoney, money, roughMoney } from '../../../dashboard/src/format/money.ts';
 import { count, percent } from '../../../dashboard/src/format/number.ts';
 import { ago, span } from '../../../dashboard/src/format/time.ts';
 import { curlOf } from '../../../dashboard/src/pages/calls/curl.ts';
@@ -21,6 +21,10 @@ test('issue 8 small amounts keep their digits, large ones their cents', () => {
   assert.equal(money(0.00000012), '$0.00000012');
   assert.equal(money(1234.567), '$1,234.57');
   assert.equal(exactMoney(1234.567890123), '$1,234.567890123');
+  assert.deepEqual(
+    [0, 0.8, 5, 5.04, 26.4, 412, 12_345].map((dollars) => roughMoney(dollars)),
+    ['$0', '$0.80', '$5', '$5.0', '$26', '$412', '$12K'],
+  );
 });
 
 test('issue 8 every token counts: no rounding', () => {
