@@ -66,7 +66,7 @@ export async function readModelFolder(
     } catch (error) {
       const elsewhere = ways.get(name)?.path !== undefined;
       const why = elsewhere
-        ? `is ${path} by the config, and that file ${whyNot(error)}`
+        ? `has the path ${path} in the config, which ${whyNot(error)}`
         : whyNot(error);
       problems.push({ subject: elsewhere ? name : basename(path), why });
     }

@@ -94,7 +94,7 @@ test('§4 check warns of local models whose files are missing', async () => {
   const models = join(directory, 'data', 'models');
   assert.deepEqual(report['warnings'], [
     `local model skipped: gone is in the config, but ${models} has no gone.gguf`,
-    'local model skipped: far is /nowhere/deep.gguf by the config, and that file is not there',
+    'local model skipped: far has the path /nowhere/deep.gguf in the config, which is not there',
   ]);
 });
 

@@ -117,7 +117,7 @@ test('§4 entries of the config without a file are reported by their names there
   assert.equal(models.length, 1);
   assert.deepEqual(problems, [
     { subject: 'missing', why: `is in the config, but ${folder} has no missing.gguf` },
-    { subject: 'far', why: 'is /nowhere/deep.gguf by the config, and that file is not there' },
+    { subject: 'far', why: 'has the path /nowhere/deep.gguf in the config, which is not there' },
   ]);
 });
 
