@@ -141,7 +141,8 @@ describe('a store that fails', { timeout: 500_000 }, () => {
       const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
       execFileSync('prlimit', ['--pid', pid, '--fsize=4096:unlimited']);
       const ids: string[] = [];
-      for (const dialect of clientDialects) {
+      // Each connection is of either worker, by chance.
+      for (const dialect of [...clientDialects, ...clientDialects, ...clientDialects]) {
         const reply = await quick(stage, dialect);
         assert.equal(brokenness(dialect, reply), undefined);
         ids.push(String(reply.headers['x-request-id']));
@@ -167,6 +168,13 @@ describe('a store that fails', { timeout: 500_000 }, () => {
         ({ charged }) => (totalInputTokens(charged) ?? 0) + (charged.outputTokens ?? 0),
       );
       assert.equal(total('rows'), lost.length);
+      // Not those that a line of the log quotes.
+      const told = [...instance.log.matchAll(/^(?!\{).*?(\d+) finished calls? (?:is|are) not/gm)];
+      assert.equal(
+        told.reduce((sum, [, count]) => sum + Number(count), 0),
+        lost.length,
+        'the last words of all processes',
+      );
       assert.equal(
         total('tokens'),
         tokens.reduce((sum, count) => sum + count, 0),

@@ -178,8 +178,8 @@ class WorkerHost implements DataPlaneHost {
     const ends = await Promise.all(members.map((member) => this.#end(member, { ...how, watched })));
     await own;
     clearInterval(this.#looking);
-    const failed = ends.find((error) => error !== undefined);
-    if (failed !== undefined) throw failed;
+    const failures = ends.flatMap((error) => error?.message ?? []);
+    if (failures.length > 0) throw new StoreError('failed', failures.join('\n'));
   }
 
   renew(): Promise<void> {
