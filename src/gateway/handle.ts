@@ -87,6 +87,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
    */
   #checkpointAt = Number.NEGATIVE_INFINITY;
   #checkpointLength = 0;
+  /** The last record charges nothing, since no request was sent by then. */
+  #recordedUnsent = false;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
   /** The events that the client got before an upstream answered. */
@@ -302,19 +304,24 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
    * Records in the ledger that the call runs (F81). Most short calls end before the ledger writes the record.
    */
   #checkpoint(now: number): void {
-    const outputLength = this.#loop.attempt?.meter.outputLength ?? 0;
-    if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
+    const { attempt: current } = this.#loop;
+    const outputLength = current?.meter.outputLength ?? 0;
+    const isSent = this.#recordedUnsent && current?.chargeable === true;
+    if (now < this.#checkpointAt && outputLength < this.#checkpointLength && !isSent) return;
     this.#checkpointAt = now + checkpointMs;
     this.#checkpointLength = outputLength + checkpointLength;
+    this.#recordedUnsent = false;
     // Called when the ledger writes the record, unless the call is over by then.
     this.#gateway.settlement.running(this.#call, () => {
       const { attempt, count, secondary } = this.#loop;
+      const isCharged = attempt?.chargeable === true;
+      this.#recordedUnsent = !isCharged;
       return {
         target: attempt?.target,
         mode: attempt?.mode,
         attempts: count,
         reported: attempt?.meter.reported,
-        charged: attempt?.chargeable === true ? attempt.meter.complete() : {},
+        charged: isCharged ? attempt.meter.complete() : {},
         secondary,
         totalMs: this.#gateway.clock.now() - this.#call.startedAt,
       };

@@ -12,11 +12,12 @@ import { TargetHealth } from '../../src/gateway/targets/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory, ReasoningStore } from '../../src/gateway/reasoning-memory.ts';
 import type { Receipt } from '../../src/core/call.ts';
+import type { Clock } from '../../src/core/runtime.ts';
 import { RetryBudget } from '../../src/gateway/targets/retries.ts';
 import { Routing } from '../../src/gateway/targets/routing.ts';
 import { Sweeper } from '../../src/gateway/deadlines.ts';
 import { TokenEstimator } from '../../src/gateway/call-size.ts';
-import { newId, systemClock as clock } from '../../src/observe/runtime.ts';
+import { newId, systemClock } from '../../src/observe/runtime.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';
@@ -58,6 +59,9 @@ interface Means {
   readonly translated?: (leave: () => void) => void;
   /** Called when a long document of the upstream is about to be read off the event loop. */
   readonly reading?: (leave: () => void) => void;
+  /** Called when the call is to be recorded while it runs. */
+  readonly running?: Gateway['settlement']['running'];
+  readonly clock?: Clock;
   /** What another target answers that is asked beside the first one, which is slow. */
   readonly secondary?: Answer;
 }
@@ -83,10 +87,9 @@ class ToldBodies extends InlineBodies {
 }
 
 /** A call of a route with one target, which always answers so. */
-async function callThatWaits(
-  answer: Answer,
-  { random = () => 0.5, wait = setImmediate, wake, arrived, translated, reading, secondary }: Means,
-): Promise<Waited> {
+async function callThatWaits(answer: Answer, means: Means): Promise<Waited> {
+  const { random = () => 0.5, wait = setImmediate, clock = systemClock, running = quiet } = means;
+  const { wake, arrived, translated, reading, secondary } = means;
   let observer: ClientObserver | undefined;
   const upstream = await ScriptedUpstream.start();
   const script = upstream.script('m', () => {
@@ -129,7 +132,7 @@ async function callThatWaits(
     learned: new LearnedParameters(clock),
     memory: new ReasoningMemory(createSealer(Buffer.alloc(32, 1)), new ReasoningStore({ clock })),
     sweeper,
-    settlement: { running: quiet, settle: (_call, receipt) => void receipts.push(receipt) },
+    settlement: { running, settle: (_call, receipt) => void receipts.push(receipt) },
   };
   const asked = requestBody('chat', { model: 'm', stream: false });
   const messages = Array.from({ length: 12_000 }, () => ({ role: 'user', content: 'word' }));
@@ -199,6 +202,35 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
     [['canceled', {}, 1]],
   );
   assert.equal(asked, 1);
+});
+
+test('F81 a call that is recorded before its request was sent is recorded again once it was', async () => {
+  // Nothing is recorded again for its age.
+  const clock: Clock = { now: () => 1000, wall: () => Date.now() };
+  const recorded = Promise.withResolvers<void>();
+  const prompts: (number | undefined)[] = [];
+  let leaveNow = quiet;
+  const { receipts } = await callThatWaits(
+    { ending: 'hang', body: [] },
+    {
+      clock,
+      // The first record is written while the target is made ready.
+      wake: () => recorded.promise,
+      running: (_call, soFar) => {
+        prompts.push(soFar().charged.freshInputTokens);
+        recorded.resolve();
+        if (prompts.length > 1) leaveNow();
+      },
+      arrived: (leave) => {
+        leaveNow = leave;
+        if (prompts.length > 1) leave();
+      },
+    },
+  );
+  assert.equal(prompts.length, 2);
+  assert.equal(prompts[0], undefined);
+  assert.ok((prompts[1] ?? 0) > 0, 'the prompt was sent');
+  assert.equal(receipts[0]?.charged.freshInputTokens, prompts[1]);
 });
 
 test('F71 F93 an engine that is ready only when the client has left is not asked', async () => {
