@@ -5,7 +5,7 @@ import { foreignOrigin, reason } from '../../config/config-file.ts';
 import { ConfigError, fileAndLine, pathText } from '../../config/errors.ts';
 import { configForm } from '../../config/schema.ts';
 import { readFindings } from '../../config/schema-issues.ts';
-import { readYaml, type YamlText } from '../../config/yaml-text.ts';
+import { type ConfigPath, readYaml, type YamlText } from '../../config/yaml-text.ts';
 import { isObject } from '../../json/value.ts';
 import { readArguments, UsageError, withUsage, type Arguments } from '../arguments.ts';
 import type { Command, CommandContext } from '../command.ts';
@@ -81,14 +81,24 @@ async function run(
     throw new UsageError(`${out} exists and stays as it is. Give another --out, or --force.`);
   }
   const yaml = readOther(file, cwd);
+  const keysFile = given.value('keys');
+  if (keysFile !== undefined && origin !== 'litellm') {
+    throw new UsageError('--keys belongs to litellm.');
+  }
+  const keys = keysFile === undefined ? undefined : readOther(keysFile, cwd);
   const draft = new Draft(vendors);
-  fill(draft, { origin, root: tableOf(merged(yaml.value)), given, context, cwd, file });
+  fill(draft, { origin, root: tableOf(merged(yaml.value)), keys, given, context, file });
   checkForm(draft);
+  // `keys` is no member of LiteLLM's config.
+  const ofKeys = (path: ConfigPath): boolean => keys !== undefined && path[0] === 'keys';
   const names: FileOrigin = {
     gateway,
     file: basename(file),
-    line: (path) => yaml.lineOf(path),
-    at: (path) => fileAndLine(basename(file), yaml.lineOf(path)),
+    line: (path) => (ofKeys(path) ? undefined : yaml.lineOf(path)),
+    at: (path) =>
+      ofKeys(path)
+        ? fileAndLine(basename(keysFile ?? ''), keys?.lineOf(path))
+        : fileAndLine(basename(file), yaml.lineOf(path)),
     name: (path) => (path.length === 0 ? '(the file)' : printable(pathText(path))),
   };
   if (draft.isEmpty) {
@@ -168,21 +178,20 @@ function merged(value: unknown): unknown {
 interface FillInput {
   readonly origin: string;
   readonly root: Table;
+  /** Virtual keys of LiteLLM. */
+  readonly keys: YamlText | undefined;
   readonly given: Arguments;
   readonly context: CommandContext;
-  readonly cwd: string;
   readonly file: string;
 }
 
-function fill(draft: Draft, { origin, root, given, context, cwd, file }: FillInput): void {
-  const keys = given.value('keys');
+function fill(draft: Draft, { origin, root, keys, given, context, file }: FillInput): void {
   const name = given.value('name') ?? basename(file).replace(/\.[a-z]+$/i, '');
   if (origin === 'litellm') {
     readLitellm(root, draft, context.env);
-    if (keys !== undefined) readLitellmKeys(readOther(keys, cwd).value, draft);
+    if (keys !== undefined) readLitellmKeys(keys.value, draft);
     return;
   }
-  if (keys !== undefined) throw new UsageError('--keys belongs to litellm.');
   if (origin === 'portkey') readPortkey(root, draft, name.replace(/\s+/g, '-'));
   else readOpenrouter(root, draft, name.replace(/\s+/g, '-'));
 }

@@ -276,7 +276,7 @@ test('virtual keys keep their hashes, limits and budgets', async () => {
   await assertValid(cwd, yaml);
   assert.match(yaml, new RegExp(`team-a-ci:\n +digest: sha256:${token}\n`));
   assert.match(yaml, /budget: 20\n +per: month/);
-  assert.match(out, /left out +keys\[1\] +it is blocked/);
+  assert.match(out, /^keys\.json:1 +left out +keys\[1\] +it is blocked/m);
   assert.match(out, /left out +keys\[2\]\.budget_duration/);
   assert.match(out, /not known +keys\[3\]/);
 });
