@@ -267,14 +267,25 @@ function cut(row: CallRow): CallRow {
   };
 }
 
-/** What the rows were charged, for the log. */
-function sumsOf(rows: readonly CallRow[]): { readonly tokens: number; readonly cost_usd: number } {
-  let [tokens, nanodollars] = [0, 0];
+/** What the rows were charged, for the log: the tokens of all, the cost of those whose price is known. */
+function sumsOf(rows: readonly CallRow[]): Sums {
+  let [tokens, nanodollars, unpriced] = [0, 0, 0];
   for (const { charged, cost } of rows) {
     tokens += (totalInputTokens(charged) ?? 0) + (charged.outputTokens ?? 0);
-    nanodollars += cost?.total ?? 0;
+    if (cost === undefined) unpriced += 1;
+    else nanodollars += cost.total;
   }
-  return { tokens, cost_usd: dollarsNumber(nanodollars) };
+  if (unpriced === 0) return { tokens, cost_usd: dollarsNumber(nanodollars) };
+  return unpriced === rows.length
+    ? { tokens, unpriced_calls: unpriced }
+    : { tokens, cost_usd: dollarsNumber(nanodollars), unpriced_calls: unpriced };
+}
+
+interface Sums {
+  readonly tokens: number;
+  readonly cost_usd?: number;
+  /** How many rows have no cost. */
+  readonly unpriced_calls?: number;
 }
 
 function textOf(error: unknown): string {

@@ -477,13 +477,18 @@ export function isPoolWait(thrown: unknown): thrown is StoreError {
 }
 
 const endedStates: ReadonlySet<string> = new Set(['57P01', '57P02', 'ECONNRESET', 'EPIPE']);
+/** Without that of a new connection, `Connection terminated due to connection timeout`. */
+const endedTexts: ReadonlySet<string> = new Set([
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+]);
 
 /** Whether a connection ended under its statement, by the server or on the way: others may have ended with it. */
 export function isEnded(thrown: unknown): boolean {
   if (!(thrown instanceof StoreError)) return false;
   const { cause } = thrown;
   if (endedStates.has(codeOf(thrown))) return true;
-  return cause instanceof Error && cause.message.startsWith('Connection terminated');
+  return cause instanceof Error && endedTexts.has(cause.message);
 }
 
 /** Whether the server is there, and has no connection left for one more. */

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { it, type TestContext } from 'node:test';
+import { noCost } from '../../../src/access/cost.ts';
 import { Ledger, type LedgerDeps } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { temporaryFolder } from '../../support/folders.ts';
@@ -153,6 +154,31 @@ it('L4 close ends in bounded time and reports what it could not write', async ()
     ['ledger_rows_lost', 1],
     ['ledger_row_lost', undefined],
     ['ledger_rows_lost', 1],
+  ]);
+});
+
+it('L4 the sums of what close could not write leave a cost out that is not known', async () => {
+  const sums: object[] = [];
+  const log: Log = {
+    ...silentLog,
+    error: (event, { tokens, cost_usd, unpriced_calls } = {}) => {
+      if (event === 'ledger_rows_lost') sums.push({ tokens, cost_usd, unpriced_calls });
+    },
+  };
+  const charged = { outputTokens: 7 };
+  const priced = callRow('c1', { charged, cost: { ...noCost, total: 2_000_000_000 } });
+  const { cost: _, ...unpriced } = callRow('c2', { charged });
+  for (const rows of [[priced], [priced, unpriced], [unpriced]]) {
+    const store = memoryStore();
+    const ledger = new Ledger({ store, clock: new HeldClock(), log });
+    await store.close();
+    for (const row of rows) ledger.record(row);
+    await assert.rejects(ledger.close());
+  }
+  assert.deepEqual(sums, [
+    { tokens: 7, cost_usd: 2, unpriced_calls: undefined },
+    { tokens: 14, cost_usd: 2, unpriced_calls: 1 },
+    { tokens: 7, cost_usd: undefined, unpriced_calls: 1 },
   ]);
 });
 
