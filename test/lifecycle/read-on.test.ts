@@ -39,11 +39,14 @@ async function passSeconds(seconds: number): Promise<void> {
 /** Resolves when the gateway knows that the client of a stream that never ends has left. */
 async function leave(key: string, model: string): Promise<Script> {
   const script = upstream.script(model, { body: [begun('chat')], ending: 'hang' });
-  const left = new AbortController();
-  const onData = (): void => left.abort();
   const ask = { stream: true, max_tokens: 100 };
-  const signal = left.signal;
-  await gateway.chat(key, { ...ask, model: `up/${model}` }, { signal, onData }).catch(() => {});
+  // A write that was under way when the time moved on seems to last that long: calls are refused until it has ended.
+  await until(async () => {
+    const left = new AbortController();
+    const sending = { signal: left.signal, onData: (): void => left.abort() };
+    await gateway.chat(key, { ...ask, model: `up/${model}` }, sending).catch(() => {});
+    return script.requests.length > 0;
+  }, 'its stream has begun');
   // The key has one place, which is free from then on.
   const next = { ...ask, model: 'up/short' };
   await until(async () => (await gateway.chat(key, next)).status === 200, 'its client has left');
