@@ -114,15 +114,15 @@ interface LlamaOptions {
 async function startLlama({ Llama }: Library, fromLibrary: NodeJS.Require): Promise<Llama> {
   const create: unknown = Reflect.get(Llama, '_create');
   if (!isCreate(create)) throw anotherVersion();
-  const binary = findBinary(fromLibrary);
+  const { path, metadata } = findBinary(fromLibrary);
   try {
     const module = { exports: {} };
-    process.dlopen(module, binary.path);
+    process.dlopen(module, path);
     return await create.call(Llama, {
       bindings: module.exports,
-      bindingPath: binary.path,
+      bindingPath: path,
       buildType: 'prebuilt',
-      buildMetadata: binary.metadata,
+      buildMetadata: metadata,
       logLevel: 'error',
       logger: Llama.defaultConsoleLogger,
       maxThreads: 0,
@@ -133,7 +133,11 @@ async function startLlama({ Llama }: Library, fromLibrary: NodeJS.Require): Prom
       tempDir: false,
     });
   } catch (error) {
-    throw new EngineUnavailable(missingBinary(libraryVersion(fromLibrary)), error);
+    const [why = ''] = String(error).split('\n');
+    throw new EngineUnavailable(
+      `The binary of the local engine could not be loaded: ${why.replaceAll(join(dirname(path), '/'), '')}${glibc}`,
+      error,
+    );
   }
 }
 
@@ -142,9 +146,23 @@ function isCreate(value: unknown): value is (options: LlamaOptions) => Promise<L
 }
 
 const platforms: { readonly [platform: string]: string } = { darwin: 'mac', win32: 'win' };
-const processors: { readonly [arch: string]: string } = { arm: 'armv7l' };
-const platform = platforms[process.platform] ?? process.platform;
-const binaryPackage = `@node-llama-cpp/${platform}-${processors[process.arch] ?? process.arch}`;
+/** Where the name of a package is not that of its platform and processor. Apple's processors have a binary with Metal only. */
+const packages: { readonly [machine: string]: string } = {
+  'linux-arm': 'linux-armv7l',
+  'mac-arm64': 'mac-arm64-metal',
+};
+const glibc =
+  process.platform === 'linux' ? ' (it needs glibc; Alpine and other musl systems have none)' : '';
+
+/** The package of a machine's binary, and its folder in it, by the names of Node and in those of node-llama-cpp. */
+export function binaryOf(
+  platform: string,
+  arch: string,
+): { readonly name: string; readonly folder: string } {
+  const machine = `${platforms[platform] ?? platform}-${arch}`;
+  const name = packages[machine] ?? machine;
+  return { name: `@node-llama-cpp/${name}`, folder: arch === 'arm' ? machine : name };
+}
 
 interface Binary {
   readonly path: string;
@@ -153,28 +171,21 @@ interface Binary {
 
 /** @throws EngineUnavailable where there is none of the library's version */
 function findBinary(fromLibrary: NodeJS.Require): Binary {
+  const { name, folder } = binaryOf(process.platform, process.arch);
   const wanted = libraryVersion(fromLibrary);
   try {
-    const root = join(dirname(fromLibrary.resolve(binaryPackage)), '..');
+    const root = join(dirname(fromLibrary.resolve(name)), '..');
     const found = versionIn(root);
-    if (found !== wanted) throw new Error(`${binaryPackage} is of version ${found}`);
-    const folder = join(root, 'bins', `${platform}-${process.arch}`);
-    const metadata = tryParse(readFileSync(join(folder, '_nlcBuildMetadata.json'), 'utf8'));
-    return { path: join(folder, 'llama-addon.node'), metadata };
+    if (found !== wanted) throw new Error(`${name} is of version ${found}`);
+    const place = join(root, 'bins', folder);
+    const metadata = tryParse(readFileSync(join(place, '_nlcBuildMetadata.json'), 'utf8'));
+    return { path: join(place, 'llama-addon.node'), metadata };
   } catch (error) {
-    throw new EngineUnavailable(missingBinary(wanted), error);
+    throw new EngineUnavailable(
+      `The local engine has no binary for this machine. Install it with: npm install ${name}@${wanted}${glibc}`,
+      error,
+    );
   }
-}
-
-function missingBinary(version: string): string {
-  const libc =
-    process.platform === 'linux'
-      ? ' (it needs glibc; Alpine and other musl systems have none)'
-      : '';
-  return (
-    'The local engine has no binary for this machine. ' +
-    `Install it with: npm install ${binaryPackage}@${version}${libc}`
-  );
 }
 
 function libraryVersion(fromLibrary: NodeJS.Require): string {

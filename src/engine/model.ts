@@ -392,6 +392,8 @@ async function openModel(
   try {
     return await llama.loadModel({
       modelPath: path,
+      // Apple's processors have a binary with Metal only; the processor computes there as well.
+      gpuLayers: 0,
       ...(onProgress === undefined ? {} : { onLoadProgress: onProgress }),
     });
   } catch (error) {

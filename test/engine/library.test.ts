@@ -1,11 +1,12 @@
 /** How the engine starts its library. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { loadLibrary } from '../../src/engine/library.ts';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isObject, tryParse } from '../../src/engine/engine-error.ts';
+import { binaryOf, loadLibrary } from '../../src/engine/library.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { reasonToSkip } from './engine-client.ts';
 
@@ -56,6 +57,41 @@ test('A15 without a binary of its version the library is refused, and the binary
     await refusalOf(module),
     /no binary for this machine\. Install it with: npm install @node-llama-cpp\/[\w-]+@9\.9\.9/,
   );
+});
+
+test('A15 a binary that is there and does not load says why, and not that it is to be installed', async () => {
+  const module = engineWith(
+    'export class Llama { static _create() {} static defaultConsoleLogger() {} }',
+  );
+  const { name, folder } = binaryOf(process.platform, process.arch);
+  const root = join(fileURLToPath(module), '..', '..', 'node_modules', name);
+  mkdirSync(join(root, 'bins', folder), { recursive: true });
+  mkdirSync(join(root, 'dist'));
+  writeFileSync(join(root, 'package.json'), '{"version":"9.9.9","main":"dist/index.js"}');
+  writeFileSync(join(root, 'dist', 'index.js'), '');
+  writeFileSync(join(root, 'bins', folder, '_nlcBuildMetadata.json'), '{}');
+  writeFileSync(join(root, 'bins', folder, 'llama-addon.node'), 'half a file');
+  const message = await refusalOf(module);
+  assert.match(message, /^The binary of the local engine could not be loaded: .*llama-addon\.node/);
+  assert.ok(!message.includes(root) && !message.includes('npm install'), message);
+});
+
+test('the binary of each machine is the package that node-llama-cpp publishes for it', () => {
+  const published = tryParse(
+    readFileSync(
+      join(import.meta.dirname, '../../node_modules/node-llama-cpp/package.json'),
+      'utf8',
+    ),
+  );
+  const names = isObject(published) ? published['optionalDependencies'] : undefined;
+  assert.ok(isObject(names));
+  const machines = ['linux x64', 'linux arm64', 'linux arm', 'linux riscv64'];
+  for (const machine of [...machines, 'darwin x64', 'darwin arm64', 'win32 x64', 'win32 arm64']) {
+    const [platform = '', arch = ''] = machine.split(' ');
+    assert.ok(binaryOf(platform, arch).name in names, machine);
+  }
+  assert.equal(binaryOf('darwin', 'arm64').folder, 'mac-arm64-metal');
+  assert.equal(binaryOf('linux', 'arm').folder, 'linux-arm');
 });
 
 test('a library with other internals is refused', async () => {
