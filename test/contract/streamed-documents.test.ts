@@ -30,7 +30,7 @@ before(async () => {
       'two-targets': { targets: ['up-messages/first', 'up-chat/second'] },
       'slow-document': {
         targets: ['up-messages/slow'],
-        timeouts: { first_event: '200ms', document: '20s' },
+        timeouts: { first_event: '600ms', document: '60s' },
       },
     },
   }));
@@ -159,7 +159,7 @@ describe('failures are statuses, as for a document', () => {
     const whole = JSON.stringify(messagesDocument({ text: 'Hello' }));
     rig.upstreams.messages.script('slow', () => ({
       headers: { 'content-type': 'application/json' },
-      body: [whole.slice(0, 20), wait(800), whole.slice(20)],
+      body: [whole.slice(0, 20), wait(1200), whole.slice(20)],
       framing: 'chunked',
     }));
     const body = requestBody('chat', { model: 'slow-document', stream: false });
