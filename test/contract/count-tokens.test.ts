@@ -129,7 +129,7 @@ describe('F5 who counts', () => {
       metadata: { a: 'b' },
       safety_identifier: 'someone',
       // A call is refused for it.
-      include: ['tea.leaves'],
+      include: ['message.output_text.logprobs'],
       tools: [{ type: 'function', name: 'w', parameters: { type: 'object' }, strict: false }],
       tool_choice: 'required',
     };

@@ -68,7 +68,12 @@ function refuseUntranslatable(body: JsonObject): void {
   if (typeof logprobs === 'number' && logprobs > 0) {
     throw unsupported(['top_logprobs'], 'This model does not report log probabilities.');
   }
-  if (isArray(include)) include.forEach(refuseInclude);
+  if (isArray(include)) {
+    const index = include.indexOf('message.output_text.logprobs');
+    if (index !== -1) {
+      throw unsupported(['include', index], 'This model does not report log probabilities.');
+    }
+  }
   if (isObject(prompt)) {
     throw unsupported(
       ['prompt'],
@@ -94,17 +99,6 @@ const harmlessIncludes: ReadonlySet<Json> = new Set([
   encryptedReasoning,
 ]);
 
-function refuseInclude(value: Json, index: number): void {
-  if (value === 'message.output_text.logprobs') {
-    throw unsupported(['include', index], 'This model does not report log probabilities.');
-  }
-  // The service refuses it, too, unless it is newer than this list: a target that the call is relayed to may know it.
-  if (!harmlessIncludes.has(value)) {
-    const known = [...harmlessIncludes].join(', ');
-    throw unsupported(['include', index], `Invalid value: it must be one of ${known}.`);
-  }
-}
-
 function blocksContent(moderation: JsonObject): boolean {
   const policy = moderation['policy'];
   if (!isObject(policy)) return false;
@@ -113,7 +107,7 @@ function blocksContent(moderation: JsonObject): boolean {
 
 /** Notes members that change the answer and exist in this API only. */
 function noteLost(body: JsonObject, notes: Notes): void {
-  const { truncation, reasoning, tools } = body;
+  const { truncation, reasoning, tools, include } = body;
   if (isPresent(truncation) && truncation !== 'disabled') {
     notes.lost(['truncation'], 'a prompt that does not fit is refused');
   }
@@ -131,8 +125,15 @@ function noteLost(body: JsonObject, notes: Notes): void {
   if (body['service_tier'] === 'ultrafast') {
     notes.changed(['service_tier'], 'asked for as `fast`');
   }
+  if (isArray(include)) noteIncludes(include, notes);
   for (const [key, value] of Object.entries(body)) {
     if (isPresent(value) && !knownFields.has(key)) notes.lost([key], 'not known to the model');
+  }
+}
+
+function noteIncludes(include: readonly Json[], notes: Notes): void {
+  for (const [index, value] of include.entries()) {
+    if (!harmlessIncludes.has(value)) notes.lost(['include', index], 'not known to the model');
   }
 }
 
