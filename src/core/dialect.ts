@@ -326,13 +326,16 @@ export interface UpstreamDialect {
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
   /**
    * @param notes of what the generation cannot hold; absent where the upstream's own bytes go to the client
+   * @param choices how many answers were requested; of one by default
    * @throws GatewayError when the body is not an answer (`upstream_invalid`) or is an error.
    */
-  readResponse(body: JsonObject, traits: UpstreamTraits, notes?: Notes): Generation;
-  /**
-   * @param notes as of `readResponse`
-   * @param choices how many answers were requested; of one by default
-   */
+  readResponse(
+    body: JsonObject,
+    traits: UpstreamTraits,
+    notes?: Notes,
+    choices?: number,
+  ): Generation;
+  /** @param notes, choices as of `readResponse` */
   streamReader(traits: UpstreamTraits, notes?: Notes, choices?: number): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape. */
   readError(status: number, body: string): GatewayError;

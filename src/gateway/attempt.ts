@@ -544,7 +544,8 @@ export class Attempt implements UpstreamHandler {
 
   #endDocument(): void {
     const notes = this.mode === 'translate' ? this.notes : undefined;
-    const reading = { bodies: this.#bodies, wanted: () => this.running, notes };
+    const wanted = (): boolean => this.running;
+    const reading = { bodies: this.#bodies, wanted, notes, choices: this.choices };
     const answer = this.#body.document(this.target.provider, this.traits, reading);
     if (!(answer instanceof Promise)) this.#takeDocument(answer);
     else {

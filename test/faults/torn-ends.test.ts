@@ -131,6 +131,7 @@ for (const [ending, n, proper] of [
   // The second one was not requested.
   [null, 1, true],
   ['error', 2, false],
+  ['error', 1, true],
 ] as const) {
   test(`F54 F62 a relayed stream of two answers, ${n} requested, of which the second ends with ${ending}: ${proper ? 'proper' : 'broken'}`, async () => {
     const choice = (index: number, content: string, reason: string | null): string => {
@@ -145,7 +146,9 @@ for (const [ending, n, proper] of [
       });
     };
     const frames = [choice(0, 'One', null), choice(1, 'Two', null), choice(0, '', 'stop')];
-    const body = [...frames, choice(1, '', ending), chatDone].join('');
+    // What comes after the finish of a choice does not open it again.
+    const after = ending === null ? '' : choice(1, '', null);
+    const body = [...frames, choice(1, '', ending), after, chatDone].join('');
     const headers = { 'content-type': 'text/event-stream' };
     const { model } = rig.play('chat', { body, headers, framing: 'chunked' });
     const request = requestBody('chat', { model, stream: true, more: { n } });
@@ -155,16 +158,22 @@ for (const [ending, n, proper] of [
 }
 
 for (const failed of [{ finish_reason: 'error' }, { error: { message: 'Out of memory.' } }]) {
-  test(`F62 a relayed document of two answers, of which the second failed: ${JSON.stringify(failed)}`, async () => {
-    const message = { role: 'assistant', content: 'One' };
-    const choices = [
-      { index: 0, message, finish_reason: 'stop' },
-      { index: 1, message, ...failed },
-    ];
-    const body = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices });
-    const { model } = rig.play('chat', { body });
-    const request = requestBody('chat', { model, stream: false, more: { n: 2 } });
-    const { status, text } = await ask(rig, 'chat', request);
-    assert.equal(status, 502, text);
-  });
+  for (const [n, expected] of [
+    [2, 502],
+    // The second one was not requested.
+    [1, 200],
+  ] as const) {
+    test(`F62 a relayed document of two answers, ${n} requested, of which the second failed: ${JSON.stringify(failed)}`, async () => {
+      const message = { role: 'assistant', content: 'One' };
+      const choices = [
+        { index: 0, message, finish_reason: 'stop' },
+        { index: 1, message, ...failed },
+      ];
+      const body = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices });
+      const { model } = rig.play('chat', { body });
+      const request = requestBody('chat', { model, stream: false, more: { n } });
+      const { status, text } = await ask(rig, 'chat', request);
+      assert.equal(status, expected, text);
+    });
+  }
 }

@@ -20,8 +20,8 @@ export const openaiChatUpstream: UpstreamDialect = {
   stopsOf: ({ spans, skeleton }) => (spans.has('stop') ? stopsOf(skeleton) : undefined),
   translates: offersLegacyFunctions,
   relayRequest,
-  readResponse: (body, traits, notes) => {
-    const generation = readResponse(body, traits, notes);
+  readResponse: (body, traits, notes, choices) => {
+    const generation = readResponse(body, traits, notes, choices);
     noteAnswerStrangers(body, answerShape, notes);
     return generation;
   },

@@ -87,8 +87,9 @@ export class AnswerBody {
     if (bytes.length > longBytes) return readInThread(bytes, { provider, traits, ...thread });
     try {
       const { dialect } = provider;
-      const { notes } = thread;
-      return { kind: 'document', bytes, ...readAnswerDocument(bytes, dialect, traits, notes) };
+      const { notes, choices } = thread;
+      const read = readAnswerDocument(bytes, dialect, { traits, notes, choices });
+      return { kind: 'document', bytes, ...read };
     } catch (error) {
       throw masked(error, provider);
     }
@@ -137,6 +138,8 @@ export interface ReadingThread {
   readonly wanted: () => boolean;
   /** Of what is lost; absent where the document itself goes to the client. */
   readonly notes?: Notes | undefined;
+  /** How many answers were requested. */
+  readonly choices?: number;
 }
 
 interface Reading extends ReadingThread {
@@ -146,11 +149,12 @@ interface Reading extends ReadingThread {
 
 async function readInThread(
   bytes: Buffer,
-  { provider, traits, bodies, wanted, notes }: Reading,
+  { provider, traits, bodies, wanted, notes, choices }: Reading,
 ): Promise<ReadDocument> {
   const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true, wanted };
   try {
-    const read = await bodies.run('read', { upstream: provider.dialect.id, traits }, body);
+    const input = { upstream: provider.dialect.id, traits, choices };
+    const read = await bodies.run('read', input, body);
     if (notes !== undefined) addNotes(notes, read.notes);
     return { kind: 'document', bytes: bufferOver(read.bytes), generation: read.generation };
   } catch (error) {
@@ -163,6 +167,13 @@ function masked(error: unknown, { generate }: Provider): unknown {
   return error instanceof GatewayError ? maskCredentials(error, secretHeaders(generate)) : error;
 }
 
+/** What a dialect reads a document with: see `readResponse` of `UpstreamDialect`. */
+interface DocumentReading {
+  readonly traits: UpstreamTraits;
+  readonly notes?: Notes | undefined;
+  readonly choices?: number | undefined;
+}
+
 /**
  * Reads a document by its dialect.
  * @throws GatewayError `upstream_invalid`, also for an error inside the document
@@ -170,11 +181,10 @@ function masked(error: unknown, { generate }: Provider): unknown {
 export function readAnswerDocument(
   bytes: Buffer,
   dialect: UpstreamDialect,
-  traits: UpstreamTraits,
-  notes?: Notes,
+  { traits, notes, choices }: DocumentReading,
 ): { readonly body: JsonObject; readonly generation: Generation } {
   const body = parseAnswer(bytes);
-  return { body, generation: dialect.readResponse(body, traits, notes) };
+  return { body, generation: dialect.readResponse(body, traits, notes, choices) };
 }
 
 /** @throws GatewayError for JSON that would take long to parse, and for invalid UTF-8. */

@@ -181,6 +181,8 @@ export interface CorrectInput {
 export interface ReadInput {
   readonly upstream: DialectId;
   readonly traits: UpstreamTraits;
+  /** How many answers were requested. */
+  readonly choices?: number | undefined;
 }
 
 export interface ReadAnswer {
@@ -496,9 +498,10 @@ function correct(
   return correctionFor({ error: refusal, sent, traits, asked });
 }
 
-function read({ upstream, traits }: ReadInput, { bytes }: JobBody): ReadAnswer {
+function read({ upstream, traits, choices }: ReadInput, { bytes }: JobBody): ReadAnswer {
   const notes = new NoteList();
-  const { generation } = readAnswerDocument(bytes, upstreamDialect(upstream), traits, notes);
+  const dialect = upstreamDialect(upstream);
+  const { generation } = readAnswerDocument(bytes, dialect, { traits, notes, choices });
   return { generation, bytes, notes: notes.all };
 }
 
@@ -524,7 +527,7 @@ function answer(
 function generationOf(make: Exclude<MadeAnswer, { from: 'relay' }>, bytes: Buffer): Generation {
   if (make.from === 'generation') return make.generation;
   const { upstream, traits, usage } = make;
-  return { ...readAnswerDocument(bytes, upstreamDialect(upstream), traits).generation, usage };
+  return { ...readAnswerDocument(bytes, upstreamDialect(upstream), { traits }).generation, usage };
 }
 
 // The thread's side of a job: finds its body, does it, and makes an answer that can be sent.

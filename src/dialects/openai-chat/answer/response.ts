@@ -65,10 +65,16 @@ import {
 
 /**
  * @param notes absent where the upstream's own document goes to the client
+ * @param choices how many answers were requested: others that the document holds do not fail it
  * @throws GatewayError the upstream's error if the document is one, `upstream_invalid` if it is
  * no answer at all.
  */
-export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: Notes): Generation {
+export function readResponse(
+  body: JsonObject,
+  traits: UpstreamTraits,
+  notes?: Notes,
+  choices = 1,
+): Generation {
   if (isPresent(body['error'])) throw readErrorValue(body);
   const choice = firstChoice(body);
   if (choice === undefined) {
@@ -77,9 +83,7 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
   }
   assertComplete(choice);
   // The others go to the client only where the document itself does.
-  if (notes === undefined && isArray(body['choices'])) {
-    for (const other of body['choices']) if (isObject(other)) assertComplete(other);
-  }
+  if (notes === undefined && choices > 1) assertOthers(body['choices'], choices);
   const message = choice['message'];
   if (!isObject(message)) {
     throw new GatewayError('upstream_invalid', 'The upstream answered without a message.');
@@ -104,6 +108,15 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
     ),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** Those of the requested choices. */
+function assertOthers(choices: Json | undefined, requested: number): void {
+  if (!isArray(choices)) return;
+  for (const choice of choices) {
+    const index = isObject(choice) ? choice['index'] : undefined;
+    if (isObject(choice) && typeof index === 'number' && index < requested) assertComplete(choice);
+  }
 }
 
 /** @throws GatewayError for a choice that says that it failed */

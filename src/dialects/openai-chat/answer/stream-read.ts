@@ -55,6 +55,8 @@ export class ChatStreamReader implements StreamReader {
   #finish: JsonObject | undefined;
   /** Unfinished choices other than the first (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
+  /** Finished choices other than the first: what comes after a finish does not open one again. */
+  readonly #endedChoices = new Set<number>();
   readonly #requested: number;
   #otherChoicesLength = 0;
   #hasOthers = false;
@@ -175,11 +177,14 @@ export class ChatStreamReader implements StreamReader {
       if (isFilterReport(choice)) continue;
       this.#noteOtherChoice();
       this.#otherChoicesLength += textLength(choice['delta']);
+      if (this.#endedChoices.has(index)) continue;
       const reason = choice['finish_reason'];
       const isLost = this.#notes === undefined && readFailedFinish(reason) !== undefined;
-      if (isLost) this.#hasFailed = true;
-      if (isPresent(reason) && !isLost) this.#openChoices.delete(index);
-      else this.#openChoices.add(index);
+      if (isLost && index < this.#requested) this.#hasFailed = true;
+      if (isPresent(reason) && !isLost) {
+        this.#openChoices.delete(index);
+        this.#endedChoices.add(index);
+      } else this.#openChoices.add(index);
     }
   }
 
