@@ -95,7 +95,7 @@ export class Settlement<C extends SettledCall> {
     if (receipt.outcome === 'failed') row.failure = callFailure(receipt);
     if (receipt.suspect) row.suspect = true;
     if (receipt.firstEventMs !== undefined) row.firstEventMs = rounded(receipt.firstEventMs);
-    const notes = notesOf(receipt);
+    const notes = notesOf(receipt, row.price);
     if (notes !== undefined) row.notes = notes;
     if (call.trace !== undefined) addTrace(row, call.trace);
     this.record(row, call, receipt);
@@ -344,14 +344,18 @@ function counted(usage: Usage): CountedUsage {
   return counts;
 }
 
-function notesOf({ notes, secondary, charged: { advice = [] } }: Receipt): string | undefined {
-  if (notes.length === 0 && secondary.length === 0 && advice.length === 0) return undefined;
+/** @param price of the charged request */
+function notesOf({ notes, secondary, charged }: Receipt, price?: Price): string | undefined {
+  const { advice = [], fileSearches = 0 } = charged;
   const texts = [
     ...notes.map(noteText),
     ...secondary.map(secondaryNote),
     ...advice.map(adviceNote),
+    ...(fileSearches === 0 || price?.fileSearch === undefined
+      ? []
+      : [`cost: includes file searches of the provider: ${fileSearches}`]),
   ];
-  return texts.join('; ');
+  return texts.length === 0 ? undefined : texts.join('; ');
 }
 
 function adviceNote({ model, usage }: Advice): string {

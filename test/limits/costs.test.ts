@@ -151,8 +151,28 @@ for (const stream of [false, true]) {
       // Five fresh tokens, four of a cache and five of output: see `responsesUsage`.
       const tokens = 5 * 3000 + 4 * 300 + 5 * 15_000;
       assert.equal(numberAt(row, 'cost_usd'), (tokens + 2 * 2_500_000) / 1e9);
+      assert.match(String(row['notes']), /cost: includes file searches of the provider: 2/);
     });
   }
+}
+
+for (const dialect of ['responses', 'chat'] as const) {
+  test(`F2 file searches of an answer without usage are in its cost: ${dialect}`, async () => {
+    const search = { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['q'] };
+    const answer = responsesAnswer([search, textItem('Found.')], { stream: false });
+    const { usage: _, ...body } = JSON.parse(String(answer.body)) as JsonObject;
+    const { model } = rig.play('responses', { ...answer, body: JSON.stringify(body) });
+    const asked = requestBody(dialect, { model, stream: false });
+    const reply = await rig.call(await rig.key(), dialect, asked);
+    assert.equal(reply.status, 200, reply.text);
+    const [row = {}] = await rig.gateway.callRows(model, 1);
+    const counts = objectAt(row, 'charged');
+    const tokens =
+      numberAt(counts, 'fresh_input_tokens') * 3000 + numberAt(counts, 'output_tokens') * 15_000;
+    assert.ok(tokens > 0);
+    assert.equal(numberAt(row, 'cost_usd'), (tokens + 2_500_000) / 1e9);
+    assert.match(String(row['notes']), /cost: includes file searches of the provider: 1/);
+  });
 }
 
 for (const form of ['document', 'stream'] as const) {

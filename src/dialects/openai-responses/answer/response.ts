@@ -49,15 +49,14 @@ export function readResponse(body: JsonObject, notes?: Notes): Generation {
     itemParts(item, declared, status === 'incomplete' && isCutItem(item, i === items.length - 1)),
   );
   const fileSearches = items.filter(isFileSearch).length;
-  const usage = readUsage(body, items.filter(isSearch).length);
+  const counts = readUsage(body, items.filter(isSearch).length);
+  const usage = fileSearches === 0 ? counts : { ...counts, fileSearches };
   return {
     id: textOf(body['id']),
     model: textOf(body['model']),
     parts,
     finish: readFinish(body, parts.some(isCall), notes),
-    ...(usage === undefined
-      ? {}
-      : { usage: { ...usage, ...(fileSearches === 0 ? {} : { fileSearches }) } }),
+    ...(usage === undefined ? {} : { usage }),
   };
 }
 
