@@ -267,13 +267,38 @@ describe('tools', () => {
   });
 });
 
-test('a tool of its own type and a function cannot have one name', () => {
+test('R-47 R-50 a tool of its own type and a function of its name are two tools, whichever is first', () => {
   for (const type of ['apply_patch', 'local_shell', 'tool_search']) {
     const typed = { type, ...(type === 'tool_search' ? { execution: 'client' } : {}) };
     const named = { type: 'function', name: type };
-    assert.match(refused({ tools: [named, typed] }), /^tools\[1\]\.type: .*another tool as well/);
-    const again = { type: 'additional_tools', role: 'developer', tools: [typed] };
-    assert.equal(read({ tools: [typed], input: [user('a'), again] }).conversation.tools.length, 1);
+    const again = { type: 'additional_tools', role: 'developer', tools: [typed, named] };
+    const outputType = type === 'tool_search' ? 'tool_search_output' : `${type}_call_output`;
+    const calls = [
+      call('a', type),
+      output('a'),
+      { type: `${type}_call`, call_id: 'b', status: 'completed' },
+      { type: outputType, call_id: 'b', tools: [], output: '' },
+    ];
+    for (const tools of [
+      [typed, named],
+      [named, typed],
+    ]) {
+      const flat = (choice: JsonObject): string => {
+        const { toolChoice } = read({ tools, tool_choice: choice }).conversation;
+        assert.ok(toolChoice?.type === 'tool');
+        return toolChoice.name;
+      };
+      const { conversation } = read({ tools, input: [user('a'), again, ...calls] });
+      const names = [flat(tools[0] ?? {}), flat(tools[1] ?? {})];
+      assert.deepEqual(names, [type, `tool__${type}`]);
+      assert.deepEqual(
+        conversation.tools.map(({ name }) => name),
+        names,
+      );
+      const parts = conversation.turns.flatMap((turn) => turn.parts);
+      const called = parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : []));
+      assert.deepEqual(called, [flat(named), flat({ type })]);
+    }
   }
 });
 

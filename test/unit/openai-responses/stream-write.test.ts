@@ -394,6 +394,26 @@ describe('kinds of calls', () => {
     }
   });
 
+  test('R-50 a patch tool and a function of its name come back as what they are, whichever is first', () => {
+    const typed = { type: 'apply_patch' };
+    const named = { type: 'function', name: 'apply_patch' };
+    for (const offered of [
+      [typed, named],
+      [named, typed],
+    ]) {
+      const body = { model: 'm', input: 'Hi', tools: offered };
+      const { tools } = client.readRequest(body, new NoteList());
+      const patch = '{"operation":{"type":"delete_file","path":"a"}}';
+      const items = tools.map(({ name }) => answered(name, patch, tools));
+      assert.deepEqual(
+        items.map(({ type, name = '' }) => [type, name]),
+        offered.map((tool) =>
+          tool === typed ? ['apply_patch_call', ''] : ['function_call', 'apply_patch'],
+        ),
+      );
+    }
+  });
+
   test('R-50 shell and patch tools come back as their own items', () => {
     const shells = (['local_shell', 'shell', 'apply_patch'] as const).map((kind) =>
       tool(kind, { kind }),

@@ -171,7 +171,8 @@ class TurnBuilder {
     const id = pairIdOf(item);
     if (id === undefined) return this.#addOther(item, path);
     const { namespace, caller } = item;
-    const name = kind === 'function' || kind === 'custom' ? textOf(item['name']) : kind;
+    const { tools } = this.#context;
+    const isNamed = kind === 'function' || kind === 'custom';
     const argumentsJson = argumentsOf(kind, item);
     this.#countArguments(argumentsJson, path);
     const foreign = this.#callExtras.get(id);
@@ -186,7 +187,7 @@ class TurnBuilder {
       {
         type: 'tool-call',
         id,
-        name: this.#context.tools.flatName(name, namespace),
+        name: isNamed ? tools.flatName(textOf(item['name']), namespace) : tools.typedName(kind),
         argumentsJson,
         extras: {
           ...extras,

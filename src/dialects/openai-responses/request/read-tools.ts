@@ -17,6 +17,8 @@ export class Toolbox {
   readonly #tools = new Map<string, Tool>();
   /** Flat names by namespace and name. */
   readonly #names = new Map<string, string>();
+  /** Flat names of tools that have a type of their own. A function may have the name of the type. */
+  readonly #typed = new Map<string, string>();
   readonly #dropped: { readonly path: FieldPath; readonly type: string }[] = [];
   #deferred = false;
 
@@ -68,8 +70,15 @@ export class Toolbox {
     return space === '' || space === bareNamespace ? name : `${space}__${name}`;
   }
 
+  /** The flat name of a tool that has a type of its own. */
+  typedName(type: string): string {
+    return this.#typed.get(type) ?? type;
+  }
+
   /** The tool that a choice names, by its flat or its bare name. */
   chosen(name: string): string {
+    const known = this.#names.get(`\n${name}`);
+    if (known !== undefined) return known;
     if (this.#tools.has(name)) return name;
     for (const [flat, tool] of this.#tools) if (itemExtras(tool)['name'] === name) return flat;
     return name;
@@ -130,7 +139,8 @@ export class Toolbox {
         ...(strict === true && !custom ? { strict } : {}),
         ...withItemExtras({
           ...(custom ? { kind: 'custom', ...(isObject(format) ? { format } : {}) } : {}),
-          ...(space === '' ? {} : { namespace: space, name }),
+          ...(space === '' ? {} : { namespace: space }),
+          ...(space === '' && flat === name ? {} : { name }),
         }),
       },
       path,
@@ -150,27 +160,28 @@ export class Toolbox {
       this.#deferred = true;
       return;
     }
-    if (this.#isOffered('tool_search', path)) return;
+    // An item may offer it again.
+    if (this.#typed.has('tool_search')) return;
+    const name = this.#freeTyped('tool_search');
     const description = textOf(tool['description']);
     const schema = schemaOf(tool['parameters'], [...path, 'parameters']);
     const extras = withItemExtras({ kind: 'tool_search' });
-    this.#set({ name: 'tool_search', ...described(description), schema, ...extras }, path);
+    this.#set({ name, ...described(description), schema, ...extras }, path);
   }
 
-  /** An item may offer a tool again. @throws GatewayError where a function has this name */
-  #isOffered(kind: string, path: FieldPath): boolean {
-    const named = this.#tools.get(kind);
-    if (named === undefined) return false;
-    if (itemExtras(named)['kind'] === kind) return true;
-    throw badValue([...path, 'type'], 'is the name of another tool as well');
+  #freeTyped(type: string): string {
+    const name = this.#free(type, '');
+    this.#typed.set(type, name);
+    return name;
   }
 
   #addTyped(type: keyof typeof typedTools, path: FieldPath): void {
-    if (this.#isOffered(type, path)) return;
+    if (this.#typed.has(type)) return;
+    const name = this.#freeTyped(type);
     this.#notes.changed([...path, 'type'], 'offered as an ordinary function tool');
     const { description, schema } = typedTools[type];
     const named = withPath({ ...schema }, [...path, 'type']);
-    this.#set({ name: type, description, schema: named, ...withItemExtras({ kind: type }) }, path);
+    this.#set({ name, description, schema: named, ...withItemExtras({ kind: type }) }, path);
   }
 
   /** The writer maps it if the model's provider searches, and else omits it if there are other tools. */
@@ -281,7 +292,7 @@ function chosenName(choice: JsonObject, path: FieldPath, tools: Toolbox): string
     case 'local_shell':
     case 'apply_patch':
     case 'tool_search':
-      return type;
+      return tools.typedName(type);
     default:
       if (isWebSearch(type)) return 'web_search';
       if (!isPresent(type)) throw missing([...path, 'type']);
