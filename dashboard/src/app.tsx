@@ -3,6 +3,7 @@ import {
   Activity,
   createElement,
   memo,
+  useEffect,
   useState,
   type ComponentType,
   type ReactElement,
@@ -12,6 +13,7 @@ import { PageSession, useSession, type Role, type Session } from './api/session.
 import { isLeaving } from './api/sign-out.ts';
 import { ErrorBoundary } from './components/error-boundary.tsx';
 import { later } from './components/later.tsx';
+import { holdsTyped, showsSecret } from './components/typed.ts';
 import { Empty, ErrorPanel, Loading } from './components/state.tsx';
 import { pages, pageOf, pagesOf, type PageEntry } from './pages/pages.ts';
 import { Shell } from './shell/shell.tsx';
@@ -23,15 +25,15 @@ const views: ReadonlyMap<string, ComponentType> = new Map(
 
 export function App(): ReactElement {
   const session = useSession();
-  const last = useLastSession(session.data);
+  const kept = useKeptSession(session.data);
   if (session.data !== undefined) {
     const { signed_in: isSignedIn, sign_in: provider } = session.data;
     return (
       <>
-        {last === undefined ? null : (
+        {kept === undefined ? null : (
           <Activity mode={isSignedIn ? 'visible' : 'hidden'}>
-            <PageSession value={last}>
-              <Pages key={last.person?.id ?? ''} roles={last.roles} />
+            <PageSession value={kept}>
+              <Pages key={kept.person?.id ?? ''} roles={kept.roles} />
             </PageSession>
           </Activity>
         )}
@@ -45,14 +47,30 @@ export function App(): ReactElement {
   return <Loading />;
 }
 
-/** The session whose pages are kept: the current one, or the last one unless the person ended it. */
-function useLastSession(session: Session | undefined): Session | undefined {
-  const [last, setLast] = useState<Session>();
-  if (session === undefined) return last;
-  const kept = isLeaving() ? undefined : last;
-  const next = session.signed_in ? session : kept;
-  if (next !== last) setLast(next);
-  return next;
+/** How long typed text outlives its session, in milliseconds. */
+const keptMs = 5 * 60_000;
+
+/**
+ * The session whose pages are kept: the current one. One that expired keeps them for some minutes if they hold typed text
+ * and show no secret.
+ */
+function useKeptSession(session: Session | undefined): Session | undefined {
+  const [kept, setKept] = useState<Session>();
+  const [before, setBefore] = useState<Session>();
+  if (session !== undefined && session !== before) {
+    setBefore(session);
+    if (session.signed_in) setKept(session);
+    else if (before?.signed_in === true && (isLeaving() || showsSecret() || !holdsTyped())) {
+      setKept(undefined);
+    }
+  }
+  const isOver = session?.signed_in === false;
+  useEffect(() => {
+    if (!isOver) return undefined;
+    const timer = setTimeout(() => setKept(undefined), keptMs);
+    return () => clearTimeout(timer);
+  }, [isOver]);
+  return kept;
 }
 
 function viewOf(page: PageEntry | undefined): ReactElement {

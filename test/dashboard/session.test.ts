@@ -127,6 +127,50 @@ function door(stage: Stage): void {
       );
     });
 
+    test('issue 8.1 pages of a session that expired are gone after some minutes, and at once without typed text or with a secret', async () => {
+      await stage.view(
+        '/keys',
+        async (page, { context }) => {
+          await page.clock.install();
+          const title = page.getByRole('heading', { name: 'Keys', level: 1, includeHidden: true });
+          const expire = async (): Promise<void> => {
+            await context.clearCookies();
+            // The page asks how the gateway is all the time.
+            await page.clock.runFor(60_000);
+            await page.getByLabel('Admin token').waitFor();
+          };
+          await fillLogin(page);
+          await title.waitFor();
+          await expire();
+          assert.equal(await title.count(), 0);
+          await fillLogin(page);
+          await page.getByRole('button', { name: 'Create key' }).click();
+          const form = page.getByRole('dialog', { name: 'Create a key' });
+          await form.getByLabel('Name').fill('typed before');
+          await expire();
+          assert.equal(await title.count(), 1);
+          await page.clock.runFor(5 * 60_000);
+          assert.equal(await title.count(), 0);
+          await page.getByLabel('Admin token').fill(adminToken);
+          await page.keyboard.press('Enter');
+          // The address has the open form, without the text.
+          await form.waitFor();
+          assert.equal(await form.getByLabel('Name').inputValue(), '');
+          await form.getByLabel('Name').fill('one more');
+          await form.getByLabel('Models', { exact: true }).fill('*');
+          await form.getByRole('button', { name: 'Create key' }).click();
+          const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+          await once.waitFor();
+          const secret = await once.locator('code, pre').first().innerText();
+          assert.match(secret, /\S{20}/);
+          await expire();
+          assert.equal(await title.count(), 0);
+          assert.ok(!(await page.content()).includes(secret.trim()));
+        },
+        { anonymous: true, expected: [/status of 401 /] },
+      );
+    });
+
     test('signing out ends the session, not only its cookie here', async () => {
       await stage.view(
         '/',

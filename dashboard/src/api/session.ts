@@ -47,7 +47,7 @@ export function useSession() {
   return useQuery(fetchSession);
 }
 
-/** The session of the pages. When it expires, they wait behind the door with what was typed, and still belong to it. */
+/** The session whose pages are shown. When it expires, its pages may be kept hidden: see `App`. */
 export const PageSession = createContext<Session | undefined>(undefined);
 
 export function usePageSession(): Session | undefined {

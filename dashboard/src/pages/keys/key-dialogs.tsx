@@ -1,6 +1,7 @@
 /** Making and changing a key. The secret is shown once, in the window that made it. */
 import { useState, type ReactElement } from 'react';
 import { Link } from 'wouter';
+import { useSession } from '../../api/session.ts';
 import { reachable, useStatus } from '../../api/status.ts';
 import { Button } from '../../components/button.tsx';
 import { Choice } from '../../components/choice.tsx';
@@ -10,6 +11,7 @@ import layout from '../../components/layout.module.css';
 import { useListedModels } from '../../components/model-field.tsx';
 import { ErrorPanel } from '../../components/state.tsx';
 import { Tabs } from '../../components/tabs.tsx';
+import { secretMark } from '../../components/typed.ts';
 import { keyPath, useChange, type Key, type NewKey } from './api.ts';
 import {
   changedOnly,
@@ -91,9 +93,11 @@ export function SecretOnce({
   onClose,
   made,
 }: WindowProps & { readonly made: NewKey }): ReactElement {
+  // The answer with the secret may come when the session has ended.
+  const isSignedIn = useSession().data?.signed_in === true;
   return (
     <Dialog
-      open={open}
+      open={open && isSignedIn}
       onClose={onClose}
       title="Copy the secret now"
       description="It is shown only now and is not stored. Anyone who has it can call with this key."
@@ -104,7 +108,7 @@ export function SecretOnce({
         </Button>
       }
     >
-      <div className={layout.sections}>
+      <div className={layout.sections} {...secretMark}>
         <CodeBlock text={made.key} label="The secret of the key" />
         <FirstCalls made={made} />
         <p className={layout.muted}>
