@@ -1,5 +1,6 @@
-// Joins the modules of src/, zod, yaml and what the engine uses of node-llama-cpp to few files in dist/program/, which
-// bin/model-gateway starts: a start takes a fifth to a quarter less of CPU, and 19 MB less, than with the modules one by one (docs/decisions/0071-the-joined-program.md).
+// Joins the modules of src/, zod, yaml and the used part of node-llama-cpp to a few files in dist/program/, which
+// bin/model-gateway starts. A start takes a fifth to a quarter less CPU time, and 19 MB less memory, than with single
+// modules (docs/decisions/0071-the-joined-program.md).
 // Usage: node scripts/build-program.mjs [--if-possible] [--package FOLDER]
 // With --package it is joined for dist/ of the package (scripts/build-package.mjs), with the licences of what comes along.
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install: the
@@ -96,7 +97,10 @@ function stampOfSources() {
 }
 
 const libraryModules = /\/node-llama-cpp\/dist\//;
-/** What leads to two thirds of the library, which compile llama.cpp and chat. The engine calls none of it (docs/decisions/0073-the-engines-library.md). */
+/**
+ * Modules that import two thirds of the library, such as its build of llama.cpp and its chat. The engine calls none of
+ * them (docs/decisions/0073-the-engines-library.md).
+ */
 const notOfTheEngine = /\/(getLlamaWithoutBackend|getGrammarsFolder|getLlamaClasses)\.js$/;
 
 /** Functions of the same names, which load nothing. */

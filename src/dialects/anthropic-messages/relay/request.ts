@@ -525,7 +525,7 @@ function choiceEdits(
   const path = ['tool_choice'];
   if (!traits.toolChoice) {
     if (choice['type'] === 'none') {
-      notes.changed(path, 'the tools are not sent, as the model takes no tool_choice none');
+      notes.changed(path, 'the tools are not sent: the model does not support tool_choice none');
       return [
         { path, text: undefined },
         { path: ['tools'], text: undefined },

@@ -90,11 +90,7 @@ function relayChoice(request: Relayed, tools: readonly Json[]): Left {
   }
   if (!toolChoice) return withoutChoice(request, choice);
   if (choice === 'any' && known === true && anyToolWord !== true) {
-    request.change(
-      ['tool_choice'],
-      'required',
-      'sent as required, the name that the model has for it',
-    );
+    request.change(['tool_choice'], 'required', 'sent as required: this API calls it so');
   }
   return undefined;
 }
@@ -106,7 +102,7 @@ function withoutChoice(request: Relayed, choice: Json | undefined): Left {
     if (request.source.spans.has(key)) request.edits.push({ path: [key], text: undefined });
   }
   if (held) {
-    const why = 'the tools are not sent, as the model takes no tool_choice none';
+    const why = 'the tools are not sent: the model does not support tool_choice none';
     for (const key of ['tools', 'tool_choice']) request.notes.changed([key], why);
     return 'none';
   }

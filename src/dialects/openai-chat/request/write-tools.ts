@@ -42,7 +42,7 @@ export function writeTools(
   if (toolChoice?.type === 'none' && !traits.toolChoice) {
     notes.changed(
       pathOf(toolChoice, ['tool_choice']),
-      'the tools are not sent, as the model takes no tool_choice none',
+      'the tools are not sent: the model does not support tool_choice none',
     );
     return search;
   }
