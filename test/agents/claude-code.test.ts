@@ -189,7 +189,7 @@ withAgent('claude-code', (command) => {
     });
     assertSaid(scene, 'Without the web, then.');
     const refusal = resultsIn('chat', scene.main[2])[1]?.text ?? '';
-    assert.match(refusal, /400 tools\.0[^]*no web search/);
+    assert.match(refusal, /400 tools\.0[^]*Web search is not allowed/);
   });
 
   test('§3 its sub-agent holds a conversation of its own on the chat upstream', async () => {

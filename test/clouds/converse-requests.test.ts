@@ -453,7 +453,7 @@ describe('tools', () => {
 
   it('tools that another provider runs are refused by name; what a client runs is a function', async () => {
     const search = { type: 'web_search_20250305', name: 'web_search' };
-    await refused({ dialect: 'messages', more: { tools: [search] } }, /web search/);
+    await refused({ dialect: 'messages', more: { tools: [search] } }, /Web search/);
     const bash = { type: 'bash_20250124', name: 'bash' };
     const { sent, notes } = await taken({ dialect: 'messages', more: { tools: [bash] } });
     const [tool] = listAt(objectAt(sent, 'toolConfig'), 'tools');
