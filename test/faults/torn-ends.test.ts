@@ -125,6 +125,12 @@ for (const dialect of clientDialects) {
   });
 }
 
+function choice(index: number, content: string, reason: string | null): string {
+  const delta = content === '' ? {} : { role: 'assistant', content };
+  const choices = [{ index, delta, finish_reason: reason }];
+  return chatFrame({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices });
+}
+
 for (const [ending, n, proper] of [
   ['stop', 2, true],
   [null, 2, false],
@@ -134,17 +140,6 @@ for (const [ending, n, proper] of [
   ['error', 1, true],
 ] as const) {
   test(`F54 F62 a relayed stream of two answers, ${n} requested, of which the second ends with ${ending}: ${proper ? 'proper' : 'broken'}`, async () => {
-    const choice = (index: number, content: string, reason: string | null): string => {
-      const delta = content === '' ? {} : { role: 'assistant', content };
-      const choices = [{ index, delta, finish_reason: reason }];
-      return chatFrame({
-        id: 'c',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices,
-      });
-    };
     const frames = [choice(0, 'One', null), choice(1, 'Two', null), choice(0, '', 'stop')];
     // What comes after the finish of a choice does not open it again.
     const after = ending === null ? '' : choice(1, '', null);
@@ -177,3 +172,29 @@ for (const failed of [{ finish_reason: 'error' }, { error: { message: 'Out of me
     });
   }
 }
+
+for (const [form, length, second] of [
+  ['of more than 1 MiB', 1.2 * 1024 ** 2, { index: 1 }],
+  ['whose choices have no index', 1, {}],
+] as const) {
+  test(`F62 a relayed document ${form} fails with the second of two requested answers`, async () => {
+    const message = { role: 'assistant', content: 'One'.repeat(length / 3 + 1) };
+    const choices = [
+      { message, finish_reason: 'stop' },
+      { ...second, message, finish_reason: 'error' },
+    ];
+    const body = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices });
+    const { model } = rig.play('chat', { body });
+    const request = requestBody('chat', { model, stream: false, more: { n: 2 } });
+    assert.equal((await ask(rig, 'chat', request)).status, 502);
+  });
+}
+
+test('F62 an answer that was not requested does not hold up the end of a stream without [DONE]', async () => {
+  const frames = [choice(0, 'One', null), choice(1, 'Two', null), choice(0, '', 'stop')];
+  const headers = { 'content-type': 'text/event-stream' };
+  const { model } = rig.play('chat', { body: frames.join(''), headers, framing: 'chunked' });
+  const request = requestBody('chat', { model, stream: true });
+  const reply = await ask(rig, 'chat', request, { oddFrames: true });
+  assert.equal(endingOf('chat', reply.text), 'proper', reply.text);
+});

@@ -153,7 +153,8 @@ async function readInThread(
 ): Promise<ReadDocument> {
   const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true, wanted };
   try {
-    const input = { upstream: provider.dialect.id, traits, choices };
+    const relayed = notes === undefined;
+    const input = { upstream: provider.dialect.id, traits, choices, relayed };
     const read = await bodies.run('read', input, body);
     if (notes !== undefined) addNotes(notes, read.notes);
     return { kind: 'document', bytes: bufferOver(read.bytes), generation: read.generation };

@@ -183,6 +183,8 @@ export interface ReadInput {
   readonly traits: UpstreamTraits;
   /** How many answers were requested. */
   readonly choices?: number | undefined;
+  /** The document itself goes to the client: nothing of it is noted, and each requested answer must be complete. */
+  readonly relayed?: boolean | undefined;
 }
 
 export interface ReadAnswer {
@@ -498,11 +500,11 @@ function correct(
   return correctionFor({ error: refusal, sent, traits, asked });
 }
 
-function read({ upstream, traits, choices }: ReadInput, { bytes }: JobBody): ReadAnswer {
-  const notes = new NoteList();
+function read({ upstream, traits, choices, relayed }: ReadInput, { bytes }: JobBody): ReadAnswer {
+  const notes = relayed === true ? undefined : new NoteList();
   const dialect = upstreamDialect(upstream);
   const { generation } = readAnswerDocument(bytes, dialect, { traits, notes, choices });
-  return { generation, bytes, notes: notes.all };
+  return { generation, bytes, notes: notes?.all ?? [] };
 }
 
 function answer(

@@ -307,12 +307,18 @@ describe('finish', () => {
       ...chunk({}),
       choices: [{ index: 1, delta: { content: 'b' }, finish_reason }],
     });
-    const reader = openaiChatUpstream.streamReader(chatTraits);
-    for (const value of [role, other(null), finish]) reader.read(frame(value));
+    const begun = (requested: number) => {
+      const reader = openaiChatUpstream.streamReader(chatTraits, undefined, requested);
+      for (const value of [role, other(null), finish]) reader.read(frame(value));
+      return reader;
+    };
+    const reader = begun(2);
     assert.equal(reader.finishPending, false);
     reader.read(frame(other('stop')));
     assert.equal(reader.finishPending, true);
-    assert.equal(errorOf(readChunks([role, other(null), finish])).code, 'stream_interrupted');
+    assert.equal(errorOf([...begun(2).end()]).code, 'stream_interrupted');
+    // It was not requested.
+    assert.equal(begun(1).finishPending, true);
   });
 
   test('F53 nothing after the end counts', () => {

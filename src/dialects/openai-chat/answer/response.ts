@@ -113,9 +113,10 @@ export function readResponse(
 /** Those of the requested choices. */
 function assertOthers(choices: Json | undefined, requested: number): void {
   if (!isArray(choices)) return;
-  for (const choice of choices) {
-    const index = isObject(choice) ? choice['index'] : undefined;
-    if (isObject(choice) && typeof index === 'number' && index < requested) assertComplete(choice);
+  for (const [place, choice] of choices.entries()) {
+    if (!isObject(choice)) continue;
+    const index = choice['index'];
+    if ((typeof index === 'number' ? index : place) < requested) assertComplete(choice);
   }
 }
 

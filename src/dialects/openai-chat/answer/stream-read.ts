@@ -129,7 +129,7 @@ export class ChatStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
-    if (this.#finish === undefined || this.#hasFailed || this.#lacksFinish()) {
+    if (this.#finish === undefined || this.#hasFailed || this.#lacksOther()) {
       return this.#fail(
         new GatewayError(
           'stream_interrupted',
@@ -141,11 +141,9 @@ export class ChatStreamReader implements StreamReader {
     return this.#finishEvents();
   }
 
-  /** Whether a choice that the client requested and gets has begun, and has no finish. */
-  #lacksFinish(): boolean {
-    if (this.#notes !== undefined) return false;
-    for (const index of this.#openChoices) if (index < this.#requested) return true;
-    return false;
+  /** Whether a further choice that the client requested and gets has begun, and has no finish. */
+  #lacksOther(): boolean {
+    return this.#notes === undefined && this.#openChoices.size > 0;
   }
 
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
@@ -178,9 +176,11 @@ export class ChatStreamReader implements StreamReader {
       this.#noteOtherChoice();
       this.#otherChoicesLength += textLength(choice['delta']);
       if (this.#endedChoices.has(index)) continue;
+      // The client did not request it: it neither fails the answer nor holds up its end.
+      if (this.#notes === undefined && index >= this.#requested) continue;
       const reason = choice['finish_reason'];
       const isLost = this.#notes === undefined && readFailedFinish(reason) !== undefined;
-      if (isLost && index < this.#requested) this.#hasFailed = true;
+      if (isLost) this.#hasFailed = true;
       if (isPresent(reason) && !isLost) {
         this.#openChoices.delete(index);
         this.#endedChoices.add(index);
