@@ -51,7 +51,7 @@ export function App(): ReactElement {
 const keptMs = 5 * 60_000;
 
 /**
- * The session whose pages are kept: the current one. One that expired keeps them for some minutes if they hold typed text
+ * The session whose pages are kept: the current one. One that expired keeps them for five minutes if they hold typed text
  * and show no secret.
  */
 function useKeptSession(session: Session | undefined): Session | undefined {

@@ -42,7 +42,7 @@ export interface LedgerDeps {
 
 /** A running call to be recorded. */
 interface Running {
-  /** Undefined once it is recorded, or over. */
+  /** Undefined where the entry is deleted. */
   row: (() => CallRow) | undefined;
   /** Monotonic ms at which it was reported. */
   readonly at: number;
@@ -97,6 +97,7 @@ export class Ledger {
    */
   running(id: string, row: () => CallRow): void {
     if (this.#closed) return;
+    this.#forget(id);
     this.#running.set(id, { row, at: this.#clock.now() });
     this.#schedule(writeEveryMs);
   }
@@ -253,8 +254,8 @@ export class Ledger {
   }
 
   /**
-   * A map leaves its former tables to the next full collection. They keep young objects alive until then: a call that they
-   * still reach costs each collection of the young generation 2 ms for a busy gateway.
+   * Drops the call of an entry, and the entry. The former tables of a map live until the next full collection, and what
+   * they refer to survives until then: with the calls in it, each collection of the young generation took 3.7 ms, not 1.
    */
   #forget(id: string): void {
     const running = this.#running.get(id);
@@ -287,10 +288,11 @@ function sumsOf(rows: readonly CallRow[]): Sums {
     if (cost === undefined) unpriced += 1;
     else nanodollars += cost.total;
   }
-  if (unpriced === 0) return { tokens, cost_usd: dollarsNumber(nanodollars) };
-  return unpriced === rows.length
-    ? { tokens, unpriced_calls: unpriced }
-    : { tokens, cost_usd: dollarsNumber(nanodollars), unpriced_calls: unpriced };
+  return {
+    tokens,
+    ...(unpriced < rows.length ? { cost_usd: dollarsNumber(nanodollars) } : {}),
+    ...(unpriced > 0 ? { unpriced_calls: unpriced } : {}),
+  };
 }
 
 interface Sums {

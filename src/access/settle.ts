@@ -351,9 +351,11 @@ function notesOf({ notes, secondary, charged }: Receipt, price?: Price): string 
     ...notes.map(noteText),
     ...secondary.map(secondaryNote),
     ...advice.map(adviceNote),
-    ...(fileSearches === 0 || price?.fileSearch === undefined
+    ...(fileSearches === 0
       ? []
-      : [`cost: includes file searches of the provider: ${fileSearches}`]),
+      : [
+          `cost: ${price?.fileSearch === undefined ? 'without' : 'includes'} file searches of the provider: ${fileSearches}`,
+        ]),
   ];
   return texts.length === 0 ? undefined : texts.join('; ');
 }

@@ -133,9 +133,9 @@ async function startLlama({ Llama }: Library, fromLibrary: NodeJS.Require): Prom
       tempDir: false,
     });
   } catch (error) {
-    const [why = ''] = String(error).split('\n');
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
     throw new EngineUnavailable(
-      `The binary of the local engine could not be loaded: ${why.replaceAll(join(dirname(path), '/'), '')}${glibc}`,
+      `The binary of the local engine could not be loaded: ${why.replaceAll(join(dirname(path), '/'), '')}`,
       error,
     );
   }
@@ -154,7 +154,7 @@ const packages: { readonly [machine: string]: string } = {
 const glibc =
   process.platform === 'linux' ? ' (it needs glibc; Alpine and other musl systems have none)' : '';
 
-/** The package of a machine's binary, and its folder in it, by the names of Node and in those of node-llama-cpp. */
+/** The package of a machine's binary, and its folder in it: from Node's names of a machine to those of node-llama-cpp. */
 export function binaryOf(
   platform: string,
   arch: string,

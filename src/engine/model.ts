@@ -392,7 +392,7 @@ async function openModel(
   try {
     return await llama.loadModel({
       modelPath: path,
-      // Apple's processors have a binary with Metal only; the processor computes there as well.
+      // The only binary for Apple's processors would use Metal; 0 keeps all layers on the CPU, as on other machines.
       gpuLayers: 0,
       ...(onProgress === undefined ? {} : { onLoadProgress: onProgress }),
     });

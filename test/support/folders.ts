@@ -31,7 +31,7 @@ function removeMade(): void {
 }
 
 /**
- * Removes a folder and all that is in it: for those too large to be kept until the process ends. A process or a thread
+ * Removes a folder and all that is in it: for folders too large to keep until the process ends. A process or a thread
  * that ends may still write there, as Node does with its cache of compiled code: the removal is tried again then.
  */
 export function removeFolder(path: string): void {

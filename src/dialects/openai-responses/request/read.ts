@@ -132,9 +132,8 @@ function noteLost(body: JsonObject, notes: Notes): void {
 }
 
 function noteIncludes(include: readonly Json[], notes: Notes): void {
-  for (const [index, value] of include.entries()) {
-    if (!harmlessIncludes.has(value)) notes.lost(['include', index], 'not known to the model');
-  }
+  const index = include.findIndex((value) => !harmlessIncludes.has(value));
+  if (index !== -1) notes.lost(['include', index], 'not known to the model');
 }
 
 function isHosted({ type }: JsonObject): boolean {
