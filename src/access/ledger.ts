@@ -254,8 +254,8 @@ export class Ledger {
   }
 
   /**
-   * Drops the call of an entry, and the entry. The former tables of a map live until the next full collection, and what
-   * they refer to survives until then: with the calls in it, each collection of the young generation took 3.7 ms, not 1.
+   * Deletes an entry, and before it its reference to the call. When a map grows, its former table stays in memory until the
+   * next full collection, with all that it refers to. With calls in it, a collection of the young generation took 4 ms, not 1.
    */
   #forget(id: string): void {
     const running = this.#running.get(id);

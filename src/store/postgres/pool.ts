@@ -477,7 +477,7 @@ export function isPoolWait(thrown: unknown): thrown is StoreError {
 }
 
 const endedStates: ReadonlySet<string> = new Set(['57P01', '57P02', 'ECONNRESET', 'EPIPE']);
-/** Without that of a new connection, `Connection terminated due to connection timeout`. */
+/** The texts of `pg` for an open connection. That of a new one, `… due to connection timeout`, is another case. */
 const endedTexts: ReadonlySet<string> = new Set([
   'Connection terminated',
   'Connection terminated unexpectedly',
