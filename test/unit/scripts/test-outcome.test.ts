@@ -33,8 +33,9 @@ function outcomeOf(text: string, env: NodeJS.ProcessEnv = {}): Outcome {
     ],
     { encoding: 'utf8', env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env } },
   );
-  // One that ends at once has written none.
-  const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n') : [];
+  // One that ends at once has written none: its file is missing or empty.
+  const written = existsSync(results) ? readFileSync(results, 'utf8') : '';
+  const lines = written.split('\n').filter((line) => line !== '');
   return { status, stderr, results: lines.map((line): Outcome['results'][0] => JSON.parse(line)) };
 }
 
