@@ -367,6 +367,7 @@ export class Plane {
       limits: () => this.#settings.limits,
       load: pressure,
       sweeper: this.#sweeper,
+      bodies: this.#bodies,
       changed: (step, facts) => events.pressureChanged(step, facts),
     });
   }
@@ -479,17 +480,22 @@ interface OverloadOptions {
   readonly limits: () => LimitSettings;
   readonly load: LoadSource;
   readonly sweeper: Sweeper;
+  readonly bodies: Pick<BodyThread, 'endIdle'>;
   /** Called with each change of the pressure level, in addition to the log line. */
   readonly changed?: (step: number, facts: { readonly [name: string]: number }) => void;
 }
 
 /** It examines nothing until it is started. */
-function createOverload({ sweeper, ...options }: OverloadOptions): Overload {
+function createOverload({ sweeper, bodies, ...options }: OverloadOptions): Overload {
   return new Overload({
     ...options,
     slowReaders: sweeper,
     memory: { process: memoryOfProcess(), heap: heapOfProcess() },
-    collectGarbage,
+    collectGarbage: (collection) => {
+      // Its garbage counts as memory of the process, and only its end returns all of it.
+      if (collection === 'compact') bodies.endIdle();
+      collectGarbage(collection);
+    },
   });
 }
 

@@ -97,6 +97,29 @@ describe('G5 bodies', { timeout: 500_000 }, () => {
     await until('nothing is held', async () => (await bodyMemory()) === 0);
   });
 
+  test('a body without room ends the worker thread if it has no job: the garbage in its heap would refuse the next one, too', async (t) => {
+    let threads = 0;
+    const count = (): unknown => (threads += 1);
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
+    const serve = async (): Promise<void> => {
+      assert.equal((await rig.call('chat', large(model, mebibyte))).status, 200);
+    };
+    await serve();
+    const before = threads;
+    // Garbage is collected at most every two seconds, and an earlier test may have caused that.
+    await until('another thread works on the next body', async () => {
+      rig.press({ rssBytes: 0.8 * 128 * mebibyte });
+      const refused = await openRaw(rig.gateway.url, rawHead(2 * mebibyte));
+      await refused.closed;
+      assert.match(refused.text(), /^HTTP\/1\.1 503 /);
+      rig.press({});
+      await serve();
+      return threads > before;
+    });
+  });
+
   test('refused bodies leave nothing behind', async () => {
     for (const body of ['{', '', '[]', `{"model": "up-chat/none"}`]) {
       assert.ok((await rig.call('chat', body)).status >= 400);

@@ -174,6 +174,14 @@ export class BodyThread implements LongBodies {
     this.#worker?.postMessage({ forget: id } satisfies ThreadMessage);
   }
 
+  /**
+   * Ends the thread if it has no job: its heap may hold garbage of tens of megabytes. The next job starts another
+   * thread.
+   */
+  endIdle(): void {
+    if (this.#running === undefined) void this.#lose(this.#worker, stuck());
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lose(this.#worker, new GatewayError('shutting_down', 'The gateway stops.'));

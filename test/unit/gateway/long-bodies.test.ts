@@ -225,6 +225,29 @@ test('E10 a thread that fails fails the call that it works on, and starts again 
   assert.deepEqual([starts, failures.length], [2, 2]);
 });
 
+test('G5 a thread ends on request when it has no job, and never during one', async (t) => {
+  let starts = 0;
+  const ended = new BodyThread({
+    entry,
+    data: () => {
+      starts += 1;
+      return data();
+    },
+    memoryBytes,
+  });
+  t.after(() => ended.close());
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
+  const body = bytesOf(requestBody('chat', { model: 'm', stream: false }));
+  const first = openLongBody(ended, body, open);
+  ended.endIdle();
+  const long = await first;
+  assert.equal(starts, 1);
+  ended.endIdle();
+  // The thread that had kept the body is gone: another one gets its bytes.
+  await long.measure(ended, 'openai-chat', wanted);
+  assert.deepEqual([long.images, starts], [0, 2]);
+});
+
 test('E10 a thread without memory fails the call in the name of who sent the body', async (t) => {
   const fatal = `import { workerData } from 'node:worker_threads';
     setTimeout(() => { const all = []; for (;;) all.push(new Array(1e5).fill(1.5)); }, 20);`;
