@@ -101,6 +101,7 @@ else {
     '--min-semi-space-size=4',
     '--max-semi-space-size=8',
     '--no-parallel-scavenge',
+    '--no-memory-reducer',
     '--v8-pool-size=1',
   ];
   for (let round = 0; round < rounds; round++) {

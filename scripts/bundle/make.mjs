@@ -84,6 +84,7 @@ function preparation(folder) {
       '--min-semi-space-size=4',
       '--max-semi-space-size=8',
       '--no-parallel-scavenge',
+      '--no-memory-reducer',
       '--v8-pool-size=1',
     ],
     assets,

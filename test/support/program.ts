@@ -7,6 +7,7 @@ export const nodeOptions = [
   '--min-semi-space-size=4',
   '--max-semi-space-size=8',
   '--no-parallel-scavenge',
+  '--no-memory-reducer',
   '--v8-pool-size=1',
 ] as const;
 

@@ -240,6 +240,8 @@ const thoroughFrom = 0.8;
  * more often than this never wait for it.
  */
 const trimAfterMs = 3000;
+/** A gateway at rest that holds more collects all garbage: that of long bodies is not in the young generation. */
+const muchAtRest = 256 * 1024 * 1024;
 /** Refused calls that get a ledger row, per second; the rest of a flood is counted. */
 const rowsPerSecond = 10;
 const second = 1000;
@@ -428,7 +430,7 @@ export class Overload {
     this.#called = false;
     if (this.#restsSince === undefined || now - this.#restsSince < trimAfterMs) return;
     this.#restsSince = undefined;
-    this.#deps.collectGarbage('young');
+    this.#deps.collectGarbage(this.#rssBytes > muchAtRest ? 'full' : 'young');
   }
 
   /** A few per sample, since memory is freed with a delay. */

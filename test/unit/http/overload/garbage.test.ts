@@ -108,3 +108,10 @@ test('G7 a process at rest trims its young generation once, and again after call
   look(100);
   assert.deepEqual(collected, ['young', 'young', 'young']);
 });
+
+test('G7 a process at rest that holds much collects all garbage: that of long bodies is old', () => {
+  const mb = 1024 * 1024;
+  const { collected, look } = rig(1000 * mb);
+  look(300 * mb);
+  assert.deepEqual(collected, ['full']);
+});
