@@ -14,7 +14,6 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { it } from 'node:test';
-import { serialize } from 'node:v8';
 import { callText, readCallText } from '../../../src/store/call-rows.ts';
 import { callValues } from '../../../src/store/call-rows.ts';
 import { SqliteEngine } from '../../../src/store/sqlite/engine.ts';
@@ -200,15 +199,6 @@ it('F86 damage within a file shows when all of it is read', async () => {
   const engine = new SqliteEngine({ db: openForReading(path), path, now: () => 0, wall: Date.now });
   assert.throws(() => engine.call('engine', 'check', []), { kind: 'corrupt' });
   engine.close();
-});
-
-it("F84 the values of a call pass to the store's thread as a dense list, which takes a third of the time", () => {
-  const row = callRow('a');
-  // V8 makes lists in another way when the function is compiled.
-  for (let i = 0; i < 300_000; i++) callValues(row);
-  const [, , kind] = serialize(callValues(row));
-  // The tags of V8's format: `A` a dense list, `a` pairs of index and value.
-  assert.equal(String.fromCharCode(kind ?? 0), 'A');
 });
 
 it('L5 a page is looked for in a bounded number of calls, and continues from there', () => {
