@@ -17,20 +17,23 @@ import {
 import type { Answer, Script } from '../upstream/scripted.ts';
 import { begun, rest } from './stream-pieces.ts';
 
+/** Options of providers: only of those that hang is the silence awaited. */
+const kinds = {
+  drained: { on_abort: 'drain' },
+  hanging: { on_abort: 'drain', timeouts: { idle: '1500ms' } },
+} as const;
+
 let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig((upstreams) => ({
-    prices: Object.fromEntries(
-      upstreamDialects.map((upstream) => [`drained-${upstream}/*`, { input: 0, output: 10 }]),
-    ),
+    prices: { '*/*': { input: 0, output: 10 } },
     providers: Object.fromEntries(
-      upstreamDialects.map((upstream) => [
-        `drained-${upstream}`,
-        providerAt(upstream, upstreams[upstream].port, {
-          on_abort: 'drain',
-          timeouts: { idle: '1500ms' },
-        }),
-      ]),
+      upstreamDialects.flatMap((upstream) =>
+        Object.entries(kinds).map(([kind, options]) => [
+          `${kind}-${upstream}`,
+          providerAt(upstream, upstreams[upstream].port, options),
+        ]),
+      ),
     ),
   }));
 });
@@ -47,7 +50,8 @@ function play(upstream: UpstreamDialect, answer: Answer): { model: string; scrip
   played += 1;
   const name = `left-${played}`;
   const script = rig.upstreams[upstream].script(name, answer);
-  return { model: `drained-${upstream}/${name}`, script };
+  const kind: keyof typeof kinds = answer.ending === 'hang' ? 'hanging' : 'drained';
+  return { model: `${kind}-${upstream}/${name}`, script };
 }
 
 async function askAndLeave(dialect: AnyDialect, model: string, key?: LimitedKey): Promise<void> {
