@@ -9,8 +9,9 @@ import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { LongBody } from './long-bodies/body-thread.ts';
+import { promptSpans } from '../dialects/shared/body/thin-skeleton.ts';
 import { isMissingApi } from '../dialects/shared/vendor-errors.ts';
-import { samplePrompt } from '../tokens/prompt.ts';
+import { sampleJson, samplePrompt } from '../tokens/prompt.ts';
 import { authorized, type UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
 import { AttemptOutcomes } from './attempt-outcomes.ts';
@@ -458,7 +459,9 @@ export class AttemptLoop {
     // The reservation has read the prompt already, and its parsed form may be gone by now.
     const guess = (): number =>
       (this.#promptGuess ??= grant?.promptGuess ?? promptSample(this.#call));
-    const meter = new Meter(this.#gateway.estimator, nameOf(target), guess);
+    const roughGuess = (): number =>
+      this.#promptGuess ?? grant?.promptGuess ?? roughPromptSample(this.#call);
+    const meter = new Meter(this.#gateway.estimator, nameOf(target), guess, roughGuess);
     if (trace?.content === true) meter.keepAnswer();
     return meter;
   }
@@ -743,6 +746,19 @@ function noteCorrection(
 function promptSample({ source, dialect }: Call): number {
   if (source instanceof LongBody) return source.sample;
   return samplePrompt(dialect.describe(source).prompt());
+}
+
+/** Bytes of a prompt that are examined for the record of a running call: a parse of 100 KB would take as long as the call. */
+const roughlySampled = 1600;
+
+/** Without a parse of the body where it has no media. */
+function roughPromptSample(call: Call): number {
+  const { source } = call;
+  if (source instanceof LongBody || source.has('media')) return promptSample(call);
+  const parts = promptSpans(source.spans).flatMap(({ start, end }) =>
+    source.pieces.between(start, end),
+  );
+  return sampleJson(parts, roughlySampled);
 }
 
 function canceled(): GatewayError {

@@ -321,7 +321,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
         mode: attempt?.mode,
         attempts: count,
         reported: attempt?.meter.reported,
-        charged: isCharged ? attempt.meter.complete() : {},
+        charged: isCharged ? attempt.meter.soFar() : {},
         secondary,
         totalMs: this.#gateway.clock.now() - this.#call.startedAt,
       };

@@ -72,11 +72,12 @@ const escaped: { readonly [letter: string]: string } = {
 /**
  * The same of JSON that is not parsed, for a prompt without media. The names of members and the signs between texts
  * count as text.
+ * @param most how many bytes are examined
  */
-export function sampleJson(parts: readonly Uint8Array[]): number {
+export function sampleJson(parts: readonly Uint8Array[], most = sampledOfCall): number {
   let length = 0;
   for (const part of parts) length += part.length;
-  const pieces = Math.ceil(Math.min(length, sampledOfCall) / pieceLength);
+  const pieces = Math.ceil(Math.min(length, most) / pieceLength);
   let seen = 0;
   let tokens = 0;
   for (let piece = 0; piece < pieces; piece += 1) {

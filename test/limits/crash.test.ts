@@ -100,3 +100,25 @@ test('F81 F8 kill -9 in mid-stream: the calls are settled once at the next start
   assert.equal(all.headers['x-gateway-notes'], undefined);
   assert.equal(all.status, 200);
 });
+
+test('F81 kill -9 before an upstream answers: a long prompt of a key without limits is charged by a rough estimate', async (t) => {
+  upstream.script('silent', { body: [], ending: 'hang' });
+  let gateway = await Instance.start(options);
+  const { directory } = gateway;
+  t.after(() => gateway.kill());
+  const { key } = await gateway.makeKey({});
+  const content = 'The harbour lights came on one after another. '.repeat(1000);
+  const messages = [{ role: 'user', content }];
+  const asked = gateway.chat(key, { stream: true, model: 'up/silent', messages });
+  const cut = assert.rejects(asked, /socket hang up/);
+  await until(() => openCalls(directory).length === 1, 'the call is noted as running');
+  await gateway.kill();
+  await cut;
+  gateway = await Instance.start({ ...options, directory });
+  await until(() => gateway.log.includes('calls_recovered'), 'the log tells');
+  const [row] = await rowsOf(gateway);
+  const charged = isObject(row?.['charged']) ? row['charged'] : {};
+  const tokens = Number(charged['fresh_input_tokens']);
+  // By o200k the sentence has 9 tokens.
+  assert.ok(tokens > 7000 && tokens < 13_000, String(tokens));
+});

@@ -36,6 +36,7 @@ interface FurtherRequest {
 export class Meter {
   readonly #estimator: TokenEstimator;
   readonly #guess: () => number;
+  readonly #roughGuess: () => number;
   readonly #model: string;
   #promptGuess: number | undefined;
   #reported: Usage | undefined;
@@ -62,11 +63,13 @@ export class Meter {
   /**
    * @param model `provider/model`
    * @param guess tokens of the prompt by its characters; called only when an estimate is needed.
+   * @param roughGuess the same in less time; absent = `guess`
    */
-  constructor(estimator: TokenEstimator, model: string, guess: () => number) {
+  constructor(estimator: TokenEstimator, model: string, guess: () => number, roughGuess = guess) {
     this.#estimator = estimator;
     this.#model = model;
     this.#guess = guess;
+    this.#roughGuess = roughGuess;
   }
 
   /** The request is over, though not the answer. @returns what all so far used, gaps filled. */
@@ -224,6 +227,18 @@ export class Meter {
 
   /** Usage with its gaps filled by estimates: what the client gets and what is charged (F55). */
   complete(): Usage {
+    return this.#filled(() => this.promptEstimate);
+  }
+
+  /** The same for a record of a running call, which most calls get and few need. */
+  soFar(): Usage {
+    return this.#filled(() =>
+      this.#estimator.prompt(this.#model, this.#promptGuess ?? this.#roughGuess()),
+    );
+  }
+
+  /** @param promptEstimate called if no prompt is reported */
+  #filled(promptEstimate: () => number): Usage {
     if (this.#reported !== undefined && this.source === 'reported') {
       return withinOutput(this.#reported);
     }
@@ -233,9 +248,7 @@ export class Meter {
     const believed = this.#whole && this.#believable(output);
     const noPrompt = isEmptyPrompt(reported) || totalInputTokens(reported) === undefined;
     return withinOutput({
-      ...(noPrompt
-        ? { ...withoutPrompt(reported), freshInputTokens: this.promptEstimate }
-        : reported),
+      ...(noPrompt ? { ...withoutPrompt(reported), freshInputTokens: promptEstimate() } : reported),
       // A cut answer may have reported less than was streamed: the text counts.
       outputTokens: believed ? output : Math.max(output, counted),
     });

@@ -97,6 +97,20 @@ test('the guess of a prompt is made when it is needed, and for the first lessons
   assert.ok(gap.promptEstimate >= 100);
 });
 
+test('F81 the record of a running call takes a rough guess, and the true one where it was made', () => {
+  let guesses = 0;
+  const guess = (): number => {
+    guesses += 1;
+    return 95;
+  };
+  const counted = new Meter(new TokenEstimator(), 'p/m', guess, () => 190);
+  assert.deepEqual([counted.soFar().freshInputTokens, guesses], [200, 0]);
+  assert.deepEqual([counted.complete().freshInputTokens, guesses], [100, 1]);
+  assert.deepEqual([counted.soFar().freshInputTokens, guesses], [100, 1]);
+  counted.see({ type: 'usage', usage: { freshInputTokens: 10 } });
+  assert.equal(counted.soFar().freshInputTokens, 10);
+});
+
 test('no guess is made for a report that is too small to teach', () => {
   const estimator = new TokenEstimator();
   const counted = new Meter(estimator, 'p/m', () => assert.fail('guessed'));
