@@ -492,7 +492,7 @@ function createOverload({ sweeper, bodies, ...options }: OverloadOptions): Overl
     slowReaders: sweeper,
     memory: { process: memoryOfProcess(), heap: heapOfProcess() },
     collectGarbage: (collection) => {
-      // Its garbage counts as memory of the process, and only its end returns all of it.
+      // Garbage of the thread for long bodies counts as memory of the process. Only the end of the thread returns all of it.
       if (collection === 'compact') bodies.endIdle();
       collectGarbage(collection);
     },

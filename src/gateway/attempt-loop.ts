@@ -91,6 +91,8 @@ export class AttemptLoop {
   /** The pause before a retry. */
   #waiting: PromiseWithResolvers<void> | undefined;
   #promptGuess: number | undefined;
+  /** Without a parse of the body; 0 = it must be parsed. */
+  #roughGuess: number | undefined;
   #stopped = false;
   /** No further request goes upstream. */
   #lastAsked = false;
@@ -460,10 +462,15 @@ export class AttemptLoop {
     const guess = (): number =>
       (this.#promptGuess ??= grant?.promptGuess ?? promptSample(this.#call));
     const roughGuess = (): number =>
-      this.#promptGuess ?? grant?.promptGuess ?? roughPromptSample(this.#call);
+      this.#promptGuess ?? grant?.promptGuess ?? this.#roughPrompt() ?? guess();
     const meter = new Meter(this.#gateway.estimator, nameOf(target), guess, roughGuess);
     if (trace?.content === true) meter.keepAnswer();
     return meter;
+  }
+
+  #roughPrompt(): number | undefined {
+    this.#roughGuess ??= roughPromptSample(this.#call);
+    return this.#roughGuess === 0 ? undefined : this.#roughGuess;
   }
 
   /** @param round of a paused turn: its notes are those of the first request. */
@@ -748,13 +755,15 @@ function promptSample({ source, dialect }: Call): number {
   return samplePrompt(dialect.describe(source).prompt());
 }
 
-/** Bytes of a prompt that are examined for the record of a running call: a parse of 100 KB would take as long as the call. */
+/** Shorter bodies are parsed in the time of such a sample. */
+const roughlyFrom = 16 * 1024;
+/** Bytes of a longer one that are examined: a parse of 100 KB would take half as long as the call. */
 const roughlySampled = 1600;
 
-/** Without a parse of the body where it has no media. */
-function roughPromptSample(call: Call): number {
-  const { source } = call;
-  if (source instanceof LongBody || source.has('media')) return promptSample(call);
+/** For the record of a running call, without a parse of the body; 0 where it must be parsed. Schemas of answers are not counted. */
+function roughPromptSample({ source }: Call): number {
+  if (source instanceof LongBody || source.pieces.length < roughlyFrom) return 0;
+  if (source.has('media') || source.has('address')) return 0;
   const parts = promptSpans(source.spans).flatMap(({ start, end }) =>
     source.pieces.between(start, end),
   );

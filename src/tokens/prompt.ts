@@ -70,8 +70,8 @@ const escaped: { readonly [letter: string]: string } = {
 };
 
 /**
- * The same of JSON that is not parsed, for a prompt without media. The names of members and the signs between texts
- * count as text.
+ * The same of JSON that is not parsed, for a prompt without media. The names of members, types, ids and the signs between
+ * texts count as text.
  * @param most how many bytes are examined
  */
 export function sampleJson(parts: readonly Uint8Array[], most = sampledOfCall): number {

@@ -23,8 +23,11 @@ const words = 300;
 /** The number of tokens after which a running call is noted again. */
 const notedAgain = 256;
 
-/** Output tokens of the calls that are noted as running. */
-function openCalls(directory: string): readonly number[] {
+/** Tokens of the calls that are noted as running. */
+function openCalls(
+  directory: string,
+  kind: 'freshInputTokens' | 'outputTokens' = 'outputTokens',
+): readonly number[] {
   const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
     readOnly: true,
     // Its writer may be at work in just this moment.
@@ -32,7 +35,7 @@ function openCalls(directory: string): readonly number[] {
   });
   try {
     const rows = db.prepare('SELECT call FROM open_calls').all();
-    return rows.map(({ call }) => readCallText(String(call)).charged.outputTokens ?? 0);
+    return rows.map(({ call }) => readCallText(String(call)).charged[kind] ?? 0);
   } finally {
     db.close();
   }
@@ -111,7 +114,10 @@ test('F81 kill -9 before an upstream answers: a long prompt of a key without lim
   const messages = [{ role: 'user', content }];
   const asked = gateway.chat(key, { stream: true, model: 'up/silent', messages });
   const cut = assert.rejects(asked, /socket hang up/);
-  await until(() => openCalls(directory).length === 1, 'the call is noted as running');
+  await until(() => {
+    const [tokens = 0] = openCalls(directory, 'freshInputTokens');
+    return tokens > 0;
+  }, 'the call is noted as running, with its prompt');
   await gateway.kill();
   await cut;
   gateway = await Instance.start({ ...options, directory });

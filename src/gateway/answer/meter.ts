@@ -230,7 +230,7 @@ export class Meter {
     return this.#filled(() => this.promptEstimate);
   }
 
-  /** The same for a record of a running call, which most calls get and few need. */
+  /** The same for the record of a running call, which is read only after a crash. */
   soFar(): Usage {
     return this.#filled(() =>
       this.#estimator.prompt(this.#model, this.#promptGuess ?? this.#roughGuess()),

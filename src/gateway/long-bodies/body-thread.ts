@@ -179,7 +179,7 @@ export class BodyThread implements LongBodies {
    * thread.
    */
   endIdle(): void {
-    if (this.#running === undefined) void this.#lose(this.#worker, stuck());
+    if (this.jobs === 0) void this.#lose(this.#worker, stuck());
   }
 
   async close(): Promise<void> {

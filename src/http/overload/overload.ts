@@ -242,6 +242,8 @@ const thoroughFrom = 0.8;
 const trimAfterMs = 3000;
 /** A gateway at rest that holds more collects all garbage: that of long bodies is not in the young generation. */
 const muchAtRest = 256 * 1024 * 1024;
+/** And again where so much came on top of what such a collection has left. Compiled code is lost with each (performance.md). */
+const moreAtRest = 64 * 1024 * 1024;
 /** Refused calls that get a ledger row, per second; the rest of a flood is counted. */
 const rowsPerSecond = 10;
 const second = 1000;
@@ -265,6 +267,8 @@ export class Overload {
   #restsSince: number | undefined;
   /** A call began since the last sample. */
   #called = false;
+  /** Resident memory above which a gateway at rest collects all garbage. */
+  #mostAtRest = muchAtRest;
   /** Refused calls since the start. */
   readonly shedBy: { [R in ShedReason]: number } = {
     pressure: 0,
@@ -430,7 +434,10 @@ export class Overload {
     this.#called = false;
     if (this.#restsSince === undefined || now - this.#restsSince < trimAfterMs) return;
     this.#restsSince = undefined;
-    this.#deps.collectGarbage(this.#rssBytes > muchAtRest ? 'full' : 'young');
+    if (this.#rssBytes <= this.#mostAtRest) return this.#deps.collectGarbage('young');
+    this.#deps.collectGarbage('full');
+    const left = this.#deps.load.rssBytes?.() ?? this.#rssBytes;
+    this.#mostAtRest = Math.max(muchAtRest, left + moreAtRest);
   }
 
   /** A few per sample, since memory is freed with a delay. */

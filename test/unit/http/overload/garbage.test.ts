@@ -109,9 +109,20 @@ test('G7 a process at rest trims its young generation once, and again after call
   assert.deepEqual(collected, ['young', 'young', 'young']);
 });
 
-test('G7 a process at rest that holds much collects all garbage: that of long bodies is old', () => {
+test('G7 a process at rest that holds much collects all garbage, and again where much has come since', () => {
   const mb = 1024 * 1024;
-  const { collected, look } = rig(1000 * mb);
+  const { overload, collected, now, look } = rig(1000 * mb);
+  const rest = (rssBytes: number): void => {
+    overload.enter('a');
+    overload.calls.leave('a');
+    look(rssBytes);
+    look(rssBytes);
+  };
   look(300 * mb);
   assert.deepEqual(collected, ['full']);
+  now.rssBytes = 280 * mb;
+  rest(330 * mb);
+  assert.deepEqual(collected, ['full', 'young']);
+  rest(370 * mb);
+  assert.deepEqual(collected, ['full', 'young', 'full']);
 });
