@@ -91,7 +91,7 @@ export class AttemptLoop {
   /** The pause before a retry. */
   #waiting: PromiseWithResolvers<void> | undefined;
   #promptGuess: number | undefined;
-  /** Without a parse of the body; 0 = it must be parsed. */
+  /** Made without a parse of the body. */
   #roughGuess: number | undefined;
   #stopped = false;
   /** No further request goes upstream. */
@@ -462,15 +462,13 @@ export class AttemptLoop {
     const guess = (): number =>
       (this.#promptGuess ??= grant?.promptGuess ?? promptSample(this.#call));
     const roughGuess = (): number =>
-      this.#promptGuess ?? grant?.promptGuess ?? this.#roughPrompt() ?? guess();
+      this.#promptGuess ??
+      grant?.promptGuess ??
+      (this.#roughGuess ??= roughPromptSample(this.#call)) ??
+      guess();
     const meter = new Meter(this.#gateway.estimator, nameOf(target), guess, roughGuess);
     if (trace?.content === true) meter.keepAnswer();
     return meter;
-  }
-
-  #roughPrompt(): number | undefined {
-    this.#roughGuess ??= roughPromptSample(this.#call);
-    return this.#roughGuess === 0 ? undefined : this.#roughGuess;
   }
 
   /** @param round of a paused turn: its notes are those of the first request. */
@@ -760,14 +758,18 @@ const roughlyFrom = 16 * 1024;
 /** Bytes of a longer one that are examined: a parse of 100 KB would take half as long as the call. */
 const roughlySampled = 1600;
 
-/** For the record of a running call, without a parse of the body; 0 where it must be parsed. Schemas of answers are not counted. */
-function roughPromptSample({ source }: Call): number {
-  if (source instanceof LongBody || source.pieces.length < roughlyFrom) return 0;
-  if (source.has('media') || source.has('address')) return 0;
+/**
+ * Tokens of the prompt for the record of a running call, without a parse of the body. Schemas of answers are not counted.
+ * Undefined where only the parsed body tells: it is short, has files, or its sample shows no words.
+ */
+function roughPromptSample({ source }: Call): number | undefined {
+  if (source instanceof LongBody || source.pieces.length < roughlyFrom) return undefined;
+  if (source.has('media') || source.has('address')) return undefined;
   const parts = promptSpans(source.spans).flatMap(({ start, end }) =>
     source.pieces.between(start, end),
   );
-  return sampleJson(parts, roughlySampled);
+  const tokens = sampleJson(parts, roughlySampled);
+  return tokens === 0 ? undefined : tokens;
 }
 
 function canceled(): GatewayError {

@@ -242,7 +242,7 @@ const thoroughFrom = 0.8;
 const trimAfterMs = 3000;
 /** A gateway at rest that holds more collects all garbage: that of long bodies is not in the young generation. */
 const muchAtRest = 256 * 1024 * 1024;
-/** And again where so much came on top of what such a collection has left. Compiled code is lost with each (performance.md). */
+/** The next such collection waits for this much more than the last one left: each costs compiled code (docs/maintainer/performance.md). */
 const moreAtRest = 64 * 1024 * 1024;
 /** Refused calls that get a ledger row, per second; the rest of a flood is counted. */
 const rowsPerSecond = 10;
