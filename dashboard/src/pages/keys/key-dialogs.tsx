@@ -36,10 +36,12 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   const [fields, setFields] = useState(emptyKey);
   const [preset, setPreset] = useState(presets[0]);
   const create = useChange<NewKey>();
+  // From the press on, which `create.isPending` tells a moment later: an Escape in between would close the window.
+  const [isAsked, setAsked] = useState(false);
   // Not before the answer is there: it has the secret, which nothing shows a second time.
-  const isOpen = open || create.isPending;
+  const isOpen = open || isAsked;
   const close = (): void => {
-    if (create.isPending) return;
+    if (isAsked) return;
     setFields(emptyKey);
     setPreset(presets[0]);
     create.reset();
@@ -48,8 +50,13 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   if (create.data !== undefined) {
     return <SecretOnce open onClose={close} made={create.data} />;
   }
-  const submit = (): void =>
-    create.mutate({ method: 'POST', path: '/api/keys', body: newKeyBody(fields) });
+  const submit = (): void => {
+    setAsked(true);
+    create.mutate(
+      { method: 'POST', path: '/api/keys', body: newKeyBody(fields) },
+      { onSettled: () => setAsked(false) },
+    );
+  };
   return (
     <Dialog
       open={isOpen}
@@ -59,7 +66,7 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
-          <Button look="primary" busy={create.isPending} onClick={submit}>
+          <Button look="primary" busy={isAsked} onClick={submit}>
             Create key
           </Button>
         </>
