@@ -22,6 +22,8 @@ export interface Agent {
   connect(box: Box, connection: Connection): Promise<Asker>;
   /** What it asks its makers for whatever its settings say; the box refuses all of it. */
   readonly tries?: readonly string[];
+  /** It asks for a title beside its first request, and cancels that call if it has no title when it ends. */
+  readonly titles?: true;
   /** A call of its tool that reads a file. */
   readonly read: (id: string, path: string) => AgentCall;
   readonly write: (id: string, path: string, text: string) => AgentCall;
@@ -136,6 +138,7 @@ export function opencode(program: readonly string[], dialect: Wire): Agent {
   return {
     name: `opencode (${npm})`,
     dialect,
+    titles: true,
     connect: async (box, connection) => {
       const lines = await printed(
         ['opencode', '--base-url', connection.url, '--key', clientKey, '--model', connection.model],

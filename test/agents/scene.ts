@@ -71,6 +71,12 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
   const steps = [...plot.steps(at)];
   const main: JsonObject[] = [];
   const side: JsonObject[] = [];
+  const answerStep = (stream: boolean): Answer => {
+    const step = steps[Math.min(main.length - 1, steps.length - 1)] ?? { text: 'nothing planned' };
+    const planned = 'answer' in step ? step.answer : answerOf(upstream, step, stream);
+    if (agent.titles !== true || main.length > 1) return planned;
+    return behind(rig.gateway.callRows(model, 1), planned);
+  };
   const answer = (request: Received): Answer => {
     const stream = request.json['stream'] === true;
     const refusal = plot.refuses?.(request.json);
@@ -79,9 +85,8 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
       side.push(request.json);
       return answerOf(upstream, { text: sideText }, stream);
     }
-    const step = steps[Math.min(main.length, steps.length - 1)] ?? { text: 'nothing planned' };
     main.push(request.json);
-    return 'answer' in step ? step.answer : answerOf(upstream, step, stream);
+    return answerStep(stream);
   };
   const { model, script } = cast(rig, plot, answer);
   const asker = await agent.connect(box, { url: rig.gateway.url, model });
@@ -102,6 +107,13 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
     asked: box.asked,
     files: await box.files(),
   };
+}
+
+/** The body comes when something else is there. */
+function behind(first: Promise<unknown>, answer: Answer): Answer {
+  const isList = typeof answer.body !== 'string' && !Buffer.isBuffer(answer.body);
+  const pieces = isList ? answer.body : [answer.body];
+  return { framing: isList ? 'chunked' : 'length', ...answer, body: [first, ...pieces] };
 }
 
 /** Newer models get their tools as an input item. */
