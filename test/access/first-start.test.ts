@@ -12,6 +12,7 @@ import { baseOptions } from '../../src/config/base.ts';
 import { readAddress } from '../../src/config/errors.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { listAt } from '../support/reading.ts';
 import { ProgramRun } from '../support/program-run.ts';
 import { requestBody } from '../support/requests.ts';
@@ -195,9 +196,10 @@ describe('a first start with an empty environment', { timeout: 500_000 }, () => 
       [60_000, 3000, null],
     );
     const body = requestBody('chat', { model: 'local/tiny', stream: false });
-    const reply = await send(`${gateway.url}/v1/chat/completions`, body, {
-      headers: { authorization: `Bearer ${key}` },
-    });
+    const headersOfKey = { authorization: `Bearer ${key}` };
+    const reply = await whenLoaded(() =>
+      send(`${gateway.url}/v1/chat/completions`, body, { headers: headersOfKey }),
+    );
     assert.equal(reply.status, 200, reply.text);
     assert.equal(reply.headers['x-ratelimit-limit-requests'], '60000');
   });

@@ -7,6 +7,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { assertLegalStream } from '../support/legality.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import {
   dialects,
   endingOf,
@@ -37,7 +38,7 @@ describe('local/tiny', { skip: leftOut }, () => {
 
   const ask = async (dialect: Dialect, stream: boolean): Promise<Seen> => {
     const body = requestBody(dialect, { model, stream, more: greedy });
-    const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);
+    const reply = await whenLoaded(() => send(`${gateway.url}${endpointOf[dialect]}`, body));
     assert.equal(reply.status, 200, reply.text);
     const row = await gateway.callRow(String(reply.headers['x-request-id']));
     assert.equal(row['outcome'], 'ok');

@@ -14,6 +14,7 @@ import { temporaryFolder } from '../support/folders.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { fileServer, sha256 } from '../unit/local-models/file-server.ts';
 import { nodeEnvironment } from '../support/program.ts';
 
@@ -62,12 +63,14 @@ describe('§4 models beside a running gateway', () => {
     });
 
   const ask = (model: string): Promise<Reply> =>
-    send(`${gateway.url}/v1/chat/completions`, {
-      model,
-      messages: [{ role: 'user', content: 'Who are you?' }],
-      temperature: 0,
-      max_tokens: 16,
-    });
+    whenLoaded(() =>
+      send(`${gateway.url}/v1/chat/completions`, {
+        model,
+        messages: [{ role: 'user', content: 'Who are you?' }],
+        temperature: 0,
+        max_tokens: 16,
+      }),
+    );
 
   test('pull, list, call, remove, without a restart', { skip: leftOut }, async (t) => {
     const server = await fileServer(t);

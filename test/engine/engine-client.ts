@@ -25,9 +25,12 @@ export function memoryLog(): { readonly log: Log; readonly entries: LogEntry[] }
   return { log: { debug: write, info: write, warn: write, error: write }, entries };
 }
 
+/** Callers wait for 20 s while an engine starts, which takes longer on a busy machine. */
+export const patient = { startWaitMs: 300_000 } as const;
+
 export function tinyEngine(): LocalEngine {
   const { path: modelPath, sha256 } = tinyModel;
-  return createLocalEngine({ modelPath, sha256, clock, log: memoryLog().log });
+  return createLocalEngine({ modelPath, sha256, clock, log: memoryLog().log, ...patient });
 }
 
 /** The reason to leave engine tests out on this machine, as one line; false when it can run. */

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { allDialects, readDocument } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { at, reasonToSkip } from './engine-client.ts';
@@ -28,7 +29,7 @@ describe('through the gateway', { skip }, () => {
       const messages = [{ role: 'user', content: 'word '.repeat(5000) }];
       const more = { max_tokens: 16, messages };
       const body = requestBody(dialect, { model, stream: false, more });
-      const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);
+      const reply = await whenLoaded(() => send(`${gateway.url}${endpointOf[dialect]}`, body));
       assert.equal(reply.status, 400, reply.text);
       assert.match(String(at(reply.json, 'error', 'message')), words[dialect]);
     }
@@ -54,7 +55,7 @@ describe('through the gateway', { skip }, () => {
     for (const dialect of allDialects) {
       const settings = { ...more[dialect], temperature: 0, max_tokens: 64 };
       const body = requestBody(dialect, { model, stream: false, more: settings });
-      const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);
+      const reply = await whenLoaded(() => send(`${gateway.url}${endpointOf[dialect]}`, body));
       assert.equal(reply.status, 200, reply.text);
       const value = tryParseObject(readDocument(dialect, reply.json).text);
       assert.ok(value !== undefined && ['good', 'bad'].includes(String(value['mood'])), reply.text);

@@ -8,6 +8,7 @@ import { reasoningFacts } from '../../src/local-models/gguf.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { objectAt, readDocument, type AnyDialect, type Seen } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { writeAlteredModel } from './altered-model.ts';
@@ -46,7 +47,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
       stream: false,
       more: { temperature: 0, max_tokens: 8, ...more },
     });
-    return send(`${gateway.url}${endpointOf[dialect]}`, body);
+    return whenLoaded(() => send(`${gateway.url}${endpointOf[dialect]}`, body));
   };
   const ask = async (dialect: AnyDialect, name: string, more: JsonObject): Promise<Seen & Told> => {
     const answer = await reply(dialect, name, more);

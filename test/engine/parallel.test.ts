@@ -14,6 +14,7 @@ import {
   firstText,
   memoryLog,
   messageOf,
+  patient,
   readAll,
   readEvents,
   reasonToSkip,
@@ -171,7 +172,13 @@ describe('the line', { skip }, () => {
 
   test('E10 a full line is a 503 with a time to come back, and is no trouble to those in it', async () => {
     const { path: modelPath } = tinyModel;
-    const narrow = createLocalEngine({ modelPath, clock, log: memoryLog().log, parallel: 1 });
+    const narrow = createLocalEngine({
+      modelPath,
+      clock,
+      log: memoryLog().log,
+      parallel: 1,
+      ...patient,
+    });
     await narrow.ready();
     const through = new EngineClient(narrow.socketPath);
     const first = await start(through);

@@ -12,6 +12,7 @@ import {
   EngineClient,
   memoryLog,
   messageOf,
+  patient,
   reasonToSkip,
   textOf,
   type Answer,
@@ -34,7 +35,7 @@ before(async () => {
     template: (original) => original.trimEnd() + ending,
     floats: { 'general.sampling.temp': 0 },
   });
-  engine = createLocalEngine({ modelPath, clock, log: memoryLog().log });
+  engine = createLocalEngine({ modelPath, clock, log: memoryLog().log, ...patient });
   await engine.ready();
   client = new EngineClient(engine.socketPath);
 });

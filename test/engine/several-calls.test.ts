@@ -10,6 +10,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { assertLegalStream } from '../support/legality.ts';
 import {
   dialects,
@@ -69,7 +70,7 @@ describe('§4 several calls in one turn', { skip }, () => {
   }
   const ask = async (dialect: Dialect, { stream, more }: Asking): Promise<Seen> => {
     const body = requestBody(dialect, { model, stream, more: { max_tokens: 1500, ...more } });
-    const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);
+    const reply = await whenLoaded(() => send(`${gateway.url}${endpointOf[dialect]}`, body));
     assert.equal(reply.status, 200, reply.text);
     if (!stream) return readDocument(dialect, reply.json);
     assert.equal(endingOf(dialect, reply.text), 'proper', reply.text);

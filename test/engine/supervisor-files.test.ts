@@ -16,6 +16,7 @@ import {
   firstText,
   memoryLog,
   messageOf,
+  patient,
   readAll,
   reasonToSkip,
   waitForText,
@@ -35,7 +36,7 @@ function engines(models: readonly LocalModelFile[], hangMs: number): LocalEngine
     log,
     clock,
     dialect: openaiChatUpstream,
-    limits: { hangMs },
+    limits: { hangMs, ...patient },
   });
 }
 

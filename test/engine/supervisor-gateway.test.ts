@@ -7,16 +7,18 @@ import { legalFrames } from '../faults/stream-pieces.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { send, type Reply } from '../support/http.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { endingOf, framesOf, readDocument, readStream, streamError } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import { ask, startRig, type Rig } from '../support/rig.ts';
+import { ask as askOnce, startRig, type Rig } from '../support/rig.ts';
 import { reasonToSkip } from './engine-client.ts';
 import { computes, enginePids, environmentOf } from './engine-processes.ts';
 
 const skip =
   process.platform === 'linux' ? await reasonToSkip() : 'left out: it looks for processes in /proc';
 const model = 'local/tiny';
+const ask: typeof askOnce = (...call) => whenLoaded(() => askOnce(...call));
 
 /** A list that the model cannot end before it has 1500 tokens, whatever it would like to say. */
 const longList = {
@@ -223,7 +225,8 @@ describe('start and stop', { skip }, () => {
     const gateway = await startTestGateway({});
     try {
       const body = requestBody('chat', { model, stream: false });
-      assert.equal((await send(gateway.url + endpointOf.chat, body)).status, 200);
+      const reply = await whenLoaded(() => send(gateway.url + endpointOf.chat, body));
+      assert.equal(reply.status, 200, reply.text);
       const environment = environmentOf(onlyEngine());
       assert.deepEqual(
         environment.filter((entry) => entry.includes('canary-')),

@@ -20,6 +20,7 @@ import {
   EngineClient,
   memoryLog,
   messageOf,
+  patient,
   readAll,
   reasonToSkip,
   tinyEngine,
@@ -40,7 +41,7 @@ async function failure(engine: LocalEngine): Promise<GatewayError> {
 }
 
 async function assertFails(modelPath: string, reason: RegExp, sha256?: string): Promise<void> {
-  const shared = { modelPath, clock, log: memoryLog().log };
+  const shared = { modelPath, clock, log: memoryLog().log, ...patient };
   const engine = createLocalEngine(sha256 === undefined ? shared : { ...shared, sha256 });
   const error = await failure(engine);
   assert.equal(error.code, 'upstream_unavailable');
@@ -97,7 +98,7 @@ describe('process', { skip }, () => {
     async () => {
       process.env['OPENAI_API_KEY'] = 'sk-a-secret';
       const { log, entries } = memoryLog();
-      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, ...patient });
       await engine.ready();
       assert.ok(engine.socketPath.length <= 100);
       assert.equal(statSync(dirname(engine.socketPath)).mode & 0o777, 0o700);
@@ -126,7 +127,7 @@ describe('process', { skip }, () => {
     'F93 an engine that is killed cuts its streams, starts again, and backs off when it dies again',
     async () => {
       const { log, entries } = memoryLog();
-      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, ...patient });
       const client = new EngineClient(engine.socketPath);
       const kill = async (): Promise<void> => {
         await engine.ready();
@@ -168,7 +169,7 @@ describe('process', { skip }, () => {
   restTest('signals to the group leave the engine to its parent', async (t) => {
     if (process.platform === 'win32') return t.skip('Windows has no groups of processes');
     const { log, entries } = memoryLog();
-    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, ...patient });
     await engine.ready();
     const pid = Number(entries.find((entry) => entry.event === 'engine_ready')?.['pid']);
     process.kill(pid, 'SIGINT');

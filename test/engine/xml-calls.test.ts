@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { writeAlteredModel } from './altered-model.ts';
-import { at, clock, EngineClient, memoryLog, reasonToSkip } from './engine-client.ts';
+import { at, clock, EngineClient, memoryLog, patient, reasonToSkip } from './engine-client.ts';
 
 const skip = await reasonToSkip();
 const folder = temporaryFolder('engine-test');
@@ -19,7 +19,7 @@ before(async () => {
   writeAlteredModel(modelPath, {
     template: (original) => `${original.trimEnd()}{# <function=NAME> #}`,
   });
-  engine = createLocalEngine({ modelPath, clock, log: memoryLog().log });
+  engine = createLocalEngine({ modelPath, clock, log: memoryLog().log, ...patient });
   await engine.ready();
   client = new EngineClient(engine.socketPath);
 });

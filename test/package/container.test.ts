@@ -9,6 +9,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { until } from '../support/postgres-store.ts';
 import { freePort } from '../support/server-process.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
@@ -119,7 +120,7 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
     const [container, url] = await start('localhost/whole');
     const headers = { authorization: `Bearer ${clientKey}` };
     const body = { model: 'local/tiny', messages: [{ role: 'user', content: 'Say hello.' }] };
-    const reply = await send(`${url}/v1/chat/completions`, body, { headers });
+    const reply = await whenLoaded(() => send(`${url}/v1/chat/completions`, body, { headers }));
     assert.equal(reply.status, 200, reply.text + container.said);
     const written = container.exec(['node', '-e', "fs.writeFileSync('/app/written', '')"]);
     assert.match(written.text, /EROFS/);

@@ -7,8 +7,9 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { clientDialects } from '../support/dialects.ts';
 import { removeFolder, temporaryFolder } from '../support/folders.ts';
-import { send, type Reply } from '../support/http.ts';
+import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { npm, packedOnce, root } from './pack.ts';
 import { type Installed, startRegistry } from './registry.ts';
@@ -118,10 +119,7 @@ describe('the installed package', { timeout: 500_000 }, () => {
     assert.match(said, /^More clients: npx model-gateway connect CLIENT$/m);
     for (const dialect of clientDialects) {
       const body = requestBody(dialect, { model: 'local/tiny', stream: false });
-      const asking = (): Promise<Reply> => send(`${url}${endpointOf[dialect]}`, body);
-      let reply = await asking();
-      // A call waits for the model for 20 seconds; a busy machine may take longer to load it.
-      while (reply.text.includes('is still loading')) reply = await asking();
+      const reply = await whenLoaded(() => send(`${url}${endpointOf[dialect]}`, body));
       assert.equal(reply.status, 200, `${reply.text}\n${said}`);
       assert.equal(reply.headers['x-gateway-target'], 'local/tiny');
     }

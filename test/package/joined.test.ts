@@ -17,6 +17,7 @@ import { tryParse } from '../../src/json/parse.ts';
 import { temporaryFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { readDocument } from '../support/reading.ts';
 import { root } from './pack.ts';
 
@@ -79,7 +80,9 @@ test(
     }
     const [url = '', adminUrl = ''] = urls;
     const call = { model: 'local/tiny', messages: [{ role: 'user', content: 'Hi' }] };
-    const reply = await send(`${url}/v1/chat/completions`, { ...call, max_tokens: 2 });
+    const reply = await whenLoaded(() =>
+      send(`${url}/v1/chat/completions`, { ...call, max_tokens: 2 }),
+    );
     assert.equal(reply.status, 200, reply.text);
     // The engine's library is joined in part: what the engine calls of it is there.
     const schema = { type: 'object', properties: { a: { enum: [7] } }, required: ['a'] };

@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { until } from '../support/postgres-store.ts';
 import { Scrape } from '../support/scrape.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
@@ -92,7 +93,9 @@ describe('two workers', () => {
     const { gateway } = crew;
     const { key } = await gateway.makeKey();
     const ask = { model: 'local/tiny', max_tokens: 4 };
-    const replies = await several(gateway, (sending) => gateway.chat(key, ask, sending));
+    const replies = await several(gateway, (sending) =>
+      whenLoaded(() => gateway.chat(key, ask, sending)),
+    );
     assert.deepEqual(statuses(replies), [200]);
     const engines = (): number => gateway.log.split('"event":"engine_ready"').length - 1;
     await until(() => engines() > 0, 'the log tells of it');
