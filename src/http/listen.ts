@@ -350,26 +350,29 @@ function extraListener(server: Server): TcpServer {
   return createTcpServer(options, (socket: Socket) => server.emit('connection', socket));
 }
 
-/** Bounds the draining of an accept queue to which connections keep coming. */
-const maxDrainQueueMs = 1000;
 /** What comes later in a turn than its poll for connections is not seen: the turn before a close is a short one. */
 const shortTurnMs = 1;
+/** The time for a short turn. A busy process has none. */
+const untilShortMs = 1000;
 
 /**
- * Accepts what waits in the accept queues, because the kernel resets it when their socket closes (G14).
- * Resolves after a short turn of the event loop without a new connection, or after a second.
+ * Accepts what waits in the accept queues, because the kernel resets it when their socket closes (G14). Resolves after a
+ * short turn of the event loop without a new connection, and after a second also after a long one. Where connections keep
+ * coming, it resolves after as many turns as a queue holds connections: a listening socket accepts one in a turn, so all
+ * that waited at the beginning are accepted.
  */
 export async function drainAcceptQueue(server: Server): Promise<void> {
   let accepted = 0;
   const count = (): void => void (accepted += 1);
   server.on('connection', count);
-  const until = performance.now() + maxDrainQueueMs;
+  const until = performance.now() + untilShortMs;
   // The current turn may be past its poll, so it does not count.
   await turn();
-  for (let quiet = false; !quiet && performance.now() < until;) {
+  for (let turns = 0, quiet = false; !quiet && turns < backlog; turns += 1) {
     const before = { accepted, at: performance.now() };
     await turn();
-    quiet = accepted === before.accepted && performance.now() - before.at < shortTurnMs;
+    const now = performance.now();
+    quiet = accepted === before.accepted && (now - before.at < shortTurnMs || now > until);
   }
   server.off('connection', count);
 }
