@@ -47,8 +47,10 @@ function byKeyboard(stage: Stage): void {
       await stage.view('/keys', async (page) => {
         const asked = Promise.withResolvers<void>();
         const answer = Promise.withResolvers<void>();
+        let sent = 0;
         await page.route('**/api/keys', async (route) => {
           if (route.request().method() !== 'POST') return route.fallback();
+          sent += 1;
           asked.resolve();
           await answer.promise;
           await route.fallback();
@@ -56,15 +58,7 @@ function byKeyboard(stage: Stage): void {
         await page.getByRole('button', { name: 'Create key' }).press('Enter');
         const form = page.getByRole('dialog', { name: 'Create a key' });
         await form.getByLabel('Name').fill('slow to come');
-        // Keys that come one behind the other, as from a queue of a busy browser.
-        await page.evaluate(`(async () => {
-          const buttons = [...document.querySelectorAll('[role=dialog] button')];
-          buttons.find(({ textContent }) => textContent === 'Create key').click();
-          await undefined;
-          document.activeElement.dispatchEvent(
-            new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }),
-          );
-        })()`);
+        await inOneQueue(page, ['Create key', 'Create key', 'Escape']);
         await asked.promise;
         await page.keyboard.press('Escape');
         await page.goBack();
@@ -73,6 +67,91 @@ function byKeyboard(stage: Stage): void {
         await once.getByRole('region', { name: 'The secret of the key' }).waitFor();
         await page.keyboard.press('Escape');
         await once.waitFor({ state: 'detached' });
+        assert.equal(sent, 1, 'a second press makes no second key');
+      });
+    });
+
+    test('a key whose secret is replaced has the new one shown, also when "back" closed its sheet', async () => {
+      const { id } = await stage.gateway.makeKey({ name: 'to be rotated' });
+      await stage.view('/keys', async (page) => {
+        const asked = Promise.withResolvers<void>();
+        const answer = Promise.withResolvers<void>();
+        await page.route('**/rotate', async (route) => {
+          asked.resolve();
+          await answer.promise;
+          await route.fallback();
+        });
+        await page.getByRole('row').filter({ hasText: id }).press('Enter');
+        const sheet = page.getByRole('dialog', { name: 'to be rotated' });
+        await sheet.getByRole('button', { name: 'Rotate' }).press('Enter');
+        await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate key' }).waitFor();
+        await inOneQueue(page, ['Rotate key', 'Escape']);
+        await asked.promise;
+        await page.goBack();
+        await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+        answer.resolve();
+        const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+        await once.getByRole('region', { name: 'The secret of the key' }).waitFor();
+        await page.keyboard.press('Escape');
+        await once.waitFor({ state: 'detached' });
+      });
+    });
+
+    test('a change that is on its way is sent once, and its window stays until the refusal is shown', async () => {
+      await stage.view(
+        '/keys',
+        async (page) => {
+          const answer = Promise.withResolvers<void>();
+          let sent = 0;
+          await page.route('**/api/tags/*', async (route) => {
+            if (route.request().method() !== 'PUT') return route.fallback();
+            sent += 1;
+            await answer.promise;
+            await route.fallback();
+          });
+          await page.getByRole('button', { name: 'Set up a tag' }).press('Enter');
+          const form = page.getByRole('dialog', { name: 'Set up a tag' });
+          await form.getByLabel('Name').fill('refused');
+          await form.getByLabel('Requests per minute').fill('many');
+          await inOneQueue(page, ['Save', 'Save', 'Escape']);
+          answer.resolve();
+          await form
+            .getByText(/must be a number/)
+            .first()
+            .waitFor();
+          assert.equal(sent, 1);
+        },
+        { expected: [/status of 400/] },
+      );
+    });
+
+    test('a team whose limits are taken away leads nowhere: who went to another page stays there', async () => {
+      await stage.gateway.admin('PUT', '/api/teams/short-lived', { rpm: 5 });
+      await stage.view('/models', async (page) => {
+        const asked = Promise.withResolvers<void>();
+        const answer = Promise.withResolvers<void>();
+        await page.route('**/api/teams/short-lived', async (route) => {
+          if (route.request().method() !== 'DELETE') return route.fallback();
+          asked.resolve();
+          await answer.promise;
+          await route.fallback();
+        });
+        await page.getByRole('link', { name: 'Keys', exact: true }).click();
+        await page.getByRole('row').filter({ hasText: 'short-lived' }).press('Enter');
+        const sheet = page.getByRole('dialog', { name: 'short-lived' });
+        await sheet.getByRole('button', { name: 'Remove', exact: true }).press('Enter');
+        await page.getByRole('button', { name: 'Remove limits' }).press('Enter');
+        await asked.promise;
+        await page.goBack();
+        await page.goBack();
+        await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor();
+        const removed = page.waitForResponse(
+          (response) => response.request().method() === 'DELETE',
+        );
+        answer.resolve();
+        await (await removed).finished();
+        await settled(page);
+        assert.equal(new URL(page.url()).pathname, '/models');
       });
     });
 
@@ -126,6 +205,25 @@ function byKeyboard(stage: Stage): void {
       });
     });
   });
+}
+
+/**
+ * Presses buttons of the uppermost window, and keys, one behind the other in one task of the browser: as events that wait
+ * in its queue while it is busy. Between two of them run microtasks, and no timer.
+ */
+async function inOneQueue(page: Page, presses: readonly string[]): Promise<void> {
+  await page.evaluate(`(async () => {
+    for (const press of ${JSON.stringify(presses)}) {
+      const top = [...document.querySelectorAll('[role=dialog], [role=alertdialog]')].at(-1);
+      const buttons = [...(top?.querySelectorAll('button') ?? [])];
+      const button = buttons.find(({ textContent }) => textContent === press);
+      const key = { key: press, bubbles: true, cancelable: true };
+      if (button === undefined) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', key));
+      else button.click();
+      // More turns than any chain of microtasks takes that a press begins.
+      for (let turn = 0; turn < 100; turn += 1) await undefined;
+    }
+  })()`);
 }
 
 /** More stops than a window has. */

@@ -1,9 +1,14 @@
 /** What the server said, kept for the pages: one cache, and one place that notices the end of a session. */
-import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { MutationCache, notifyManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiError, isSignedOut } from './api-error.ts';
 import { forgetSession } from './session.ts';
 
 const maxRetries = 2;
+
+// By default components learn of a change in a later task, and the browser may handle a key or a click before it. A
+// second click would send a change twice, and an Escape close the window that waits for a secret. A microtask runs
+// before the next event.
+notifyManager.setScheduler(queueMicrotask);
 
 /** A new cache. Only what may pass by itself is asked for again. */
 export function createQueryClient(): QueryClient {

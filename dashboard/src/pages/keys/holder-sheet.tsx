@@ -97,6 +97,8 @@ export function NewHolder({ kind, name: given, onClose }: NewHolderProps): React
   const [name, setName] = useState(given ?? '');
   const [fields, setFields] = useState(emptyHolder);
   const change = useChange<Holder>();
+  // Not before the answer is there: it may be a refusal.
+  const close = (): void => (change.isPending ? undefined : onClose());
   const save = (): void =>
     change.mutate(
       { method: 'PUT', path: holderPath(kind, name), body: bodyOf(kind, fields) },
@@ -105,7 +107,7 @@ export function NewHolder({ kind, name: given, onClose }: NewHolderProps): React
   return (
     <Dialog
       open
-      onClose={onClose}
+      onClose={close}
       title={given === undefined ? `Set up a ${kind}` : `Limits of ${given}`}
       shape="wide"
       footer={
@@ -137,6 +139,11 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
   const query = useHolder(kind, name, hasLimits);
   const [isSetting, setSetting] = useState(false);
   const mayChange = useMay(operators);
+  // Of the sheet, since the limits are gone before its end. Where "back" has closed the sheet, it does not call
+  // `onClose`, which would set the address of another page.
+  const removal = useChange<undefined>();
+  const remove = (): Promise<unknown> =>
+    removal.mutateAsync({ method: 'DELETE', path: holderPath(kind, name) }, { onSuccess: onClose });
   return (
     <Dialog
       open
@@ -150,7 +157,7 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
         <Link href={`/calls?${kind}=${encodeURIComponent(name)}`}>Calls of this {kind}</Link>
         {hasLimits ? (
           <QueryState query={query}>
-            {(holder) => <Limits kind={kind} holder={holder} onClose={onClose} />}
+            {(holder) => <Limits kind={kind} holder={holder} onRemove={remove} />}
           </QueryState>
         ) : (
           <div className={layout.row}>
@@ -179,20 +186,19 @@ function usageFacts(usage: HolderUsage | null | undefined): readonly Fact[] {
 interface LimitsProps {
   readonly kind: HolderKind;
   readonly holder: Holder;
-  readonly onClose: () => void;
+  readonly onRemove: () => Promise<unknown>;
 }
 
-function Limits({ kind, holder, onClose }: LimitsProps): ReactElement {
+function Limits({ kind, holder, onRemove }: LimitsProps): ReactElement {
   const { name } = holder;
   const [fields, setFields] = useState(() => fieldsOf(holder));
   const [isAsking, setAsking] = useState(false);
   const change = useChange<Holder>();
-  const path = holderPath(kind, name);
   const mayChange = useMay(operators) && holder.source !== 'config';
   const toast = useToast();
   const save = (): void =>
     change.mutate(
-      { method: 'PUT', path, body: bodyOf(kind, fields) },
+      { method: 'PUT', path: holderPath(kind, name), body: bodyOf(kind, fields) },
       { onSuccess: () => toast.done(`The limits of ${name} are saved.`) },
     );
   return (
@@ -227,7 +233,7 @@ function Limits({ kind, holder, onClose }: LimitsProps): ReactElement {
         title={`Remove the limits of this ${kind}?`}
         action="Remove limits"
         danger
-        onConfirm={() => change.mutateAsync({ method: 'DELETE', path }).then(onClose)}
+        onConfirm={onRemove}
       >
         Its keys stay and keep their own limits.
       </Confirm>

@@ -36,12 +36,10 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   const [fields, setFields] = useState(emptyKey);
   const [preset, setPreset] = useState(presets[0]);
   const create = useChange<NewKey>();
-  // From the press on, which `create.isPending` tells a moment later: an Escape in between would close the window.
-  const [isAsked, setAsked] = useState(false);
   // Not before the answer is there: it has the secret, which nothing shows a second time.
-  const isOpen = open || isAsked;
+  const isOpen = open || create.isPending;
   const close = (): void => {
-    if (isAsked) return;
+    if (create.isPending) return;
     setFields(emptyKey);
     setPreset(presets[0]);
     create.reset();
@@ -50,13 +48,8 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   if (create.data !== undefined) {
     return <SecretOnce open onClose={close} made={create.data} />;
   }
-  const submit = (): void => {
-    setAsked(true);
-    create.mutate(
-      { method: 'POST', path: '/api/keys', body: newKeyBody(fields) },
-      { onSettled: () => setAsked(false) },
-    );
-  };
+  const submit = (): void =>
+    create.mutate({ method: 'POST', path: '/api/keys', body: newKeyBody(fields) });
   return (
     <Dialog
       open={isOpen}
@@ -66,7 +59,7 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
-          <Button look="primary" busy={isAsked} onClick={submit}>
+          <Button look="primary" busy={create.isPending} onClick={submit}>
             Create key
           </Button>
         </>
@@ -156,6 +149,8 @@ export function EditKey({
   const [before] = useState(() => keyFieldsOf(subject));
   const [fields, setFields] = useState(before);
   const change = useChange<Key>();
+  // Not before the answer is there: it may be a refusal.
+  const close = (): void => (change.isPending ? undefined : onClose());
   const submit = (): void =>
     change.mutate(
       {
@@ -168,13 +163,13 @@ export function EditKey({
   return (
     <Dialog
       open
-      onClose={onClose}
+      onClose={close}
       title="Change the key"
       description="Changes apply from the next call on."
       shape="wide"
       footer={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button look="primary" busy={change.isPending} onClick={submit}>
             Save
           </Button>

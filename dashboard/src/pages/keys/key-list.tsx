@@ -9,7 +9,16 @@ import { SelectField, TextField } from '../../components/field.tsx';
 import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
-import { keySorts, keyStates, useKeys, type Budget, type Key } from './api.ts';
+import {
+  keySorts,
+  keyStates,
+  useChange,
+  useKeys,
+  type Budget,
+  type Key,
+  type NewKey,
+} from './api.ts';
+import { SecretOnce } from './key-dialogs.tsx';
 import { KeySheet, StateBadge } from './key-sheet.tsx';
 import { lastUsed } from './last-used.ts';
 import { Spent, SpentBar, type SpentBudget } from './spent-bar.tsx';
@@ -94,6 +103,8 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
   const [text, setText] = useState('');
   const [search, change] = useSearch();
   const opened = useOpened('key');
+  // Here, and not in the sheet, which "back" closes: its answer has the secret, which nothing shows a second time.
+  const rotate = useChange<NewKey>();
   const { sort = 'created', state = '' } = search;
   const wanted = useDeferredValue(text.trim());
   const query = useKeys({ text: wanted, state, sort });
@@ -141,7 +152,12 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
       {query.isSuccess && keys.length === 0 && !query.hasNextPage ? (
         <None isFiltered={wanted !== '' || state !== ''} onCreate={onCreate} />
       ) : null}
-      {opened.id === undefined ? null : <KeySheet id={opened.id} onClose={opened.close} />}
+      {opened.id === undefined || rotate.data !== undefined ? null : (
+        <KeySheet id={opened.id} rotate={rotate} onClose={opened.close} />
+      )}
+      {rotate.data === undefined ? null : (
+        <SecretOnce open onClose={rotate.reset} made={rotate.data} />
+      )}
     </Panel>
   );
 }

@@ -14,18 +14,22 @@ import { minute } from '../../format/time.ts';
 import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
 import { Budgets } from './budgets.tsx';
 import { ForgetContent } from './content-log.tsx';
-import { EditKey, SecretOnce } from './key-dialogs.tsx';
+import { EditKey } from './key-dialogs.tsx';
 import { lastUsed } from './last-used.ts';
 import { Month } from './month.tsx';
 
 type Action = 'edit' | 'rotate' | 'revoke' | undefined;
 
+type Rotation = ReturnType<typeof useChange<NewKey>>;
+
 interface SheetProps {
   readonly id: string;
+  /** Gives a key a new secret; the owner of the sheet shows it. */
+  readonly rotate: Rotation;
   readonly onClose: () => void;
 }
 
-export function KeySheet({ id, onClose }: SheetProps): ReactElement {
+export function KeySheet({ id, rotate, onClose }: SheetProps): ReactElement {
   const query = useKey(id);
   return (
     <Dialog
@@ -35,7 +39,9 @@ export function KeySheet({ id, onClose }: SheetProps): ReactElement {
       description={<code>{id}</code>}
       shape="side"
     >
-      <QueryState query={query}>{(shown) => <KeyDetail subject={shown} />}</QueryState>
+      <QueryState query={query}>
+        {(shown) => <KeyDetail subject={shown} rotate={rotate} />}
+      </QueryState>
     </Dialog>
   );
 }
@@ -46,7 +52,11 @@ export function StateBadge({ state }: { readonly state: Key['state'] }): ReactEl
   return <Badge tone={tones[state]} text={state} />;
 }
 
-function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
+interface DetailProps extends Pick<SheetProps, 'rotate'> {
+  readonly subject: Key;
+}
+
+function KeyDetail({ subject, rotate }: DetailProps): ReactElement {
   const [action, setAction] = useState<Action>();
   const isOurs = subject.source === 'store' && subject.state !== 'revoked';
   const mayRenew = useMay(keyMakers);
@@ -85,6 +95,7 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
       ) : null}
       <RotateKey
         subject={subject}
+        rotate={rotate}
         open={action === 'rotate'}
         onClose={() => setAction(undefined)}
       />
@@ -117,12 +128,13 @@ const overlaps = [
   { value: '7d', label: 'Works for another 7 days' },
 ] as const;
 
-function RotateKey({ subject, open, onClose }: ActionProps): ReactElement {
+function RotateKey({
+  subject,
+  rotate,
+  open,
+  onClose,
+}: ActionProps & { readonly rotate: Rotation }): ReactElement {
   const [overlap, setOverlap] = useState('24h');
-  const rotate = useChange<NewKey>();
-  if (rotate.data !== undefined) {
-    return <SecretOnce open onClose={() => rotate.reset()} made={rotate.data} />;
-  }
   return (
     <Confirm
       open={open}
