@@ -4,9 +4,10 @@
  * and End move between the rows, Enter opens one. On a phone each row is a card: its cells below each other, each with
  * the title of its column.
  */
-import { useVirtualizer } from '@tanstack/react-virtual';
+import { defaultRangeExtractor, useVirtualizer, type Range } from '@tanstack/react-virtual';
 import {
   useEffect,
+  useLayoutEffect,
   useRef,
   useState,
   type CSSProperties,
@@ -77,22 +78,21 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
     getScrollElement: () => frame.current,
     estimateSize: () => (isNarrow ? cardPx : rowPx),
     overscan,
+    // The active row is always on the page: removed from it, it would lose the focus, and the keys would lead nowhere.
+    rangeExtractor: (range) => withRow(Math.min(active, count - 1), range),
     scrollPaddingStart: isNarrow ? 0 : rowPx,
   });
   // A card is higher than a row: heights measured in one layout are wrong in the other.
   useEffect(() => virtualizer.measure(), [virtualizer, isNarrow]);
   const items = virtualizer.getVirtualItems();
-  const first = items[0]?.index ?? 0;
-  const last = items.at(-1)?.index ?? 0;
+  const { startIndex: first, endIndex: last } = virtualizer.range ?? { startIndex: 0, endIndex: 0 };
   useEffect(() => onSight?.(first, last), [onSight, first, last]);
 
-  // The row may be on the page some draws later only, and without a focused one the keys lead nowhere.
-  useEffect(() => {
-    if (toFocus.current === undefined) return;
-    const { activeElement } = document;
-    const isElsewhere = activeElement !== document.body && !frame.current?.contains(activeElement);
-    if (isElsewhere || focusRow(frame.current, toFocus.current)) toFocus.current = undefined;
-  });
+  // A row that is far away comes onto the page when it is the active one.
+  useLayoutEffect(() => {
+    if (toFocus.current !== undefined) focusRow(frame.current, toFocus.current);
+    toFocus.current = undefined;
+  }, [active]);
 
   const moveTo = (index: number): void => {
     const target = Math.max(0, Math.min(count - 1, index));
@@ -132,6 +132,13 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
       </div>
     </div>
   );
+}
+
+/** Indexes of the rows in sight and around them, and of one more, in their order. */
+function withRow(index: number, range: Range): number[] {
+  const near = defaultRangeExtractor(range);
+  if (index < 0 || near.includes(index)) return near;
+  return [...near, index].toSorted((a, b) => a - b);
 }
 
 interface HeaderProps<Row> {
