@@ -215,14 +215,19 @@ function withMonth(stage: Stage): void {
         await call('something');
         await call('nothing');
         await call('nothing');
-        const [last] = await listed('model=nothing&limit=1');
+        // A call enters the ledger behind its answer.
+        const [last] = await stage.recorded('nothing', 3);
         assert.ok(last !== undefined);
         assert.equal(await page.locator('[data-row]').count(), 1);
         await page.getByRole('button', { name: 'Resume' }).click();
         await page.getByText(/^3 calls have ended since/).waitFor();
         assert.equal(await page.locator('[data-row]').count(), 3);
         await page.locator('[data-row="0"]').click();
-        await page.getByRole('dialog').getByText(last.id, { exact: true }).first().waitFor();
+        await page
+          .getByRole('dialog')
+          .getByText(String(last['id']), { exact: true })
+          .first()
+          .waitFor();
         await page.keyboard.press('j');
         await page.getByRole('button', { name: 'Previous call' }).waitFor();
       });

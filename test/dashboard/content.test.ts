@@ -1,6 +1,7 @@
 /** What a call asked and was answered, as a person sees it in a real Chromium (docs/user/content.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { until } from '../support/postgres-store.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
@@ -128,11 +129,12 @@ function story(stage: Stage): void {
         await sheet.getByText('logged', { exact: true }).waitFor();
         const id = await called('steady', false, made.key);
         const path = `/api/calls/${id}/content`;
-        assert.equal((await stage.gateway.admin('GET', path)).json['state'], 'kept');
+        const state = async () => (await stage.gateway.admin('GET', path)).json['state'];
+        await until(async () => (await state()) === 'kept', 'the content is stored');
         await sheet.getByRole('button', { name: 'Remove stored content' }).click();
         await page.getByRole('button', { name: 'Remove content' }).click();
         await sheet.getByText('Removed the content of 1 call.').waitFor();
-        assert.equal((await stage.gateway.admin('GET', path)).json['state'], 'absent');
+        assert.equal(await state(), 'absent');
       });
     });
   });

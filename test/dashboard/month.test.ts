@@ -336,6 +336,7 @@ function withMonth(stage: Stage): void {
       });
       await failing('/models', '/api/series', async (page) => {
         const cells = cellsOf(page, 'Models', 'anthropic/claude-sonnet-5').getByRole('gridcell');
+        await cells.first().waitFor();
         assert.deepEqual((await cells.allInnerTexts()).slice(5), ['–', '–', '–', '–']);
       });
       await failing('/audit', '/api/audit/check', async (page) => {
@@ -383,7 +384,7 @@ function withMonth(stage: Stage): void {
     test('A7 Enter does not close what it should fill in: dialogs and the door begin in their first field', async () => {
       await stage.view('/keys', async (page) => {
         await page.getByRole('button', { name: 'Create key' }).first().click();
-        await page.waitForFunction(`document.activeElement.tagName === 'INPUT'`);
+        await page.locator('[role=dialog] input:focus').waitFor();
         await page.keyboard.type('typed at once');
         await page.getByLabel('Name').first().and(page.locator(':focus')).waitFor();
         assert.equal(await page.getByLabel('Name').first().inputValue(), 'typed at once');

@@ -1,8 +1,9 @@
 /** The page Playground in a real browser (issue 8.1). */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { until } from '../support/postgres-store.ts';
 import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
@@ -40,6 +41,15 @@ const lastEvents = {
 function playground(stage: Stage): void {
   describe('issue 8.1 playground', { timeout: 900_000 }, () => {
     const { chat, messages } = stage.upstreams;
+    before(async () => {
+      const body = { model: 'local/tiny', messages: [{ role: 'user', content: 'Load.' }] };
+      // On a busy machine the model takes longer to load than a call waits.
+      await until(async () => {
+        const { status, text } = await stage.call('/v1/chat/completions', body);
+        assert.ok(status === 200 || status === 503, text);
+        return status === 200;
+      }, 'the model has answered');
+    });
     after(() => stage.stop());
 
     for (const endpoint of ['chat', 'messages', 'responses'] as const) {
@@ -50,6 +60,8 @@ function playground(stage: Stage): void {
           await say(page, 'Say hello.');
           await page.getByText('done', { exact: true }).waitFor();
           await page.getByText('local/tiny', { exact: true }).last().waitFor();
+          // From its row in the ledger, which is written behind the answer.
+          await page.getByText('Answered by').waitFor();
           const id = await page.getByRole('link', { name: /^req_/ }).innerText();
           const { json } = await stage.gateway.admin('GET', `/api/calls/${id}`);
           assert.equal(json['key'], 'playground');

@@ -1,5 +1,5 @@
 /** Asks before a page with unsaved text is left. */
-import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Router } from 'wouter';
 import { Confirm } from './dialog.tsx';
 
@@ -11,7 +11,8 @@ let ask = (go: () => void): void => go();
 
 /** Guards the page while its text is unsaved. Before the tab is closed, the browser asks in its own words. */
 export function useUnsaved(isUnsaved: boolean): void {
-  useEffect(() => {
+  // With the text and not behind it: the browser may ask between a draw and its passive effects.
+  useLayoutEffect(() => {
     if (!isUnsaved) return undefined;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     window.addEventListener('beforeunload', warn);

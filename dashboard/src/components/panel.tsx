@@ -1,5 +1,5 @@
 /** The blocks that pages are made of. */
-import { Fragment, useEffect, useId, type ReactElement, type ReactNode } from 'react';
+import { Fragment, useId, useLayoutEffect, type ReactElement, type ReactNode } from 'react';
 import styles from './panel.module.css';
 
 interface PageHeadProps {
@@ -10,7 +10,7 @@ interface PageHeadProps {
 
 /** Heading of a page; names the browser's tab, too. */
 export function PageHead({ title, about, actions }: PageHeadProps): ReactElement {
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · Model Gateway`;
   }, [title]);
   return (
