@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test';
 import { until } from '../support/postgres-store.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
+import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
 
 const stage = await startStage();
@@ -155,6 +156,40 @@ function setup(stage: Stage): void {
         },
         { expected: [/^dialog: $/] },
       );
+    });
+
+    test('issue 24 what is typed while the file is written stays in the editor', async () => {
+      const file = join(stage.gateway.directory, 'gateway.yaml');
+      await stage.view('/setup', async (page) => {
+        await page.getByRole('button', { name: 'Edit the file' }).click();
+        const area = page.getByLabel(/^Text of .*gateway\.yaml$/);
+        const text = await area.inputValue();
+        await area.fill(`${text}\n# written\n`);
+        await page.getByRole('button', { name: 'Check' }).click();
+        await page.getByText('Valid. No setting changes.').waitFor();
+        const asked = Promise.withResolvers<void>();
+        const answer = Promise.withResolvers<void>();
+        await page.route('**/api/config/file', async (route) => {
+          if (route.request().method() !== 'PUT') return route.fallback();
+          asked.resolve();
+          await answer.promise;
+          await route.fallback();
+        });
+        await page.getByRole('button', { name: 'Write and apply' }).click();
+        await asked.promise;
+        await area.fill(`${text}\n# written\n# typed meanwhile\n`);
+        const read = page.waitForResponse(
+          (response) =>
+            response.url().endsWith('/config/file') && response.request().method() === 'GET',
+        );
+        answer.resolve();
+        await page.getByText(/was written and applied/).waitFor();
+        await (await read).finished();
+        await settled(page);
+        assert.match(await area.inputValue(), /# written\n# typed meanwhile\n$/);
+        await page.getByRole('button', { name: 'Discard changes' }).waitFor();
+        assert.match(readFileSync(file, 'utf8'), /# written\n$/);
+      });
     });
 
     test('issue 24 a file that changed meanwhile is not overwritten, and a read-only one says why', async () => {

@@ -123,10 +123,11 @@ function useEditing(file: ConfigFile) {
   const [typed, setTyped] = useState(file.text ?? '');
   const client = useQueryClient();
   const toast = useToast();
-  const openAgain = async (): Promise<void> => {
+  /** @param replaced only this text is replaced by that of the file; undefined: any */
+  const openAgain = async (replaced?: string): Promise<void> => {
     const now = await client.fetchQuery({ ...fileQuery, staleTime: 0 });
     setOpened(now);
-    setTyped(now.text ?? '');
+    setTyped((latest) => (latest === (replaced ?? latest) ? (now.text ?? '') : latest));
   };
   const check = useMutation({
     mutationFn: (text: string) =>
@@ -135,15 +136,15 @@ function useEditing(file: ConfigFile) {
   const write = useMutation({
     mutationFn: (text: string) =>
       send<Written>('PUT', '/api/config/file', { body: { text }, ifMatch: opened.etag ?? '' }),
-    onSuccess: async ({ backup, needs_restart: waiting }) => {
+    onSuccess: async ({ backup, needs_restart: waiting }, written) => {
       const restart = waiting.length === 0 ? '' : ` Restart the gateway for ${waiting.join(', ')}.`;
       toast.done(`The file was written and applied.${restart} The previous one is ${backup}.`);
-      // Secrets that were typed are placeholders from now on.
-      await openAgain();
+      // Secrets that were typed are placeholders from now on. What was typed meanwhile stays.
+      await openAgain(written);
       await client.invalidateQueries();
     },
   });
-  const again = useMutation({ mutationFn: openAgain, onSuccess: () => write.reset() });
+  const again = useMutation({ mutationFn: () => openAgain(), onSuccess: () => write.reset() });
   return { opened, typed, setTyped, check, write, again };
 }
 
