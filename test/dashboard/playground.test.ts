@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { until } from '../support/postgres-store.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
@@ -43,12 +43,8 @@ function playground(stage: Stage): void {
     const { chat, messages } = stage.upstreams;
     before(async () => {
       const body = { model: 'local/tiny', messages: [{ role: 'user', content: 'Load.' }] };
-      // On a busy machine the model takes longer to load than a call waits.
-      await until(async () => {
-        const { status, text } = await stage.call('/v1/chat/completions', body);
-        assert.ok(status === 200 || status === 503, text);
-        return status === 200;
-      }, 'the model has answered');
+      const { status, text } = await whenLoaded(() => stage.call('/v1/chat/completions', body));
+      assert.equal(status, 200, text);
     });
     after(() => stage.stop());
 
