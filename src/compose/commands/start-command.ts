@@ -5,6 +5,7 @@ import type { Command, CommandContext } from '../../cli/command.ts';
 import { programName } from '../../cli/program.ts';
 import { flagsHelp, parseFlags } from '../../config/base.ts';
 import { durationText } from '../../config/options.ts';
+import { collectGarbageOfStart } from '../../http/overload/load.ts';
 import { shippedModels } from '../../local-models/model-folder.ts';
 import type { RunningGateway } from '../options.ts';
 import { processSignals, samePressMs, type Signal } from '../signals.ts';
@@ -43,7 +44,10 @@ async function runGateway(args: readonly string[], context: CommandContext): Pro
   const gateway = await start({
     flags: parsed.flags,
     env: context.env,
-    announce: (started) => context.stdout(bannerOf(started, context)),
+    announce: (started) => {
+      collectGarbageOfStart();
+      context.stdout(bannerOf(started, context));
+    },
   });
   return untilStopped(gateway, context);
 }

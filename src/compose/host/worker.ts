@@ -14,7 +14,7 @@ import type { Provider } from '../../core/provider.ts';
 import type { Log } from '../../core/runtime.ts';
 import { createSealer, type Sealer } from '../../core/secret.ts';
 import { openaiChatUpstream } from '../../dialects/openai-chat/upstream.ts';
-import { loadOfProcess } from '../../http/overload/load.ts';
+import { collectGarbageOfStart, loadOfProcess } from '../../http/overload/load.ts';
 import type { LocalModelFile } from '../../local-models/model-file.ts';
 import { LineLog } from '../../observe/log.ts';
 import type { Family } from '../../observe/metrics/family.ts';
@@ -71,6 +71,7 @@ export class WorkerGateway {
       this.#served = served;
       this.#ready.resolve(served);
       await served.access.begin();
+      collectGarbageOfStart();
       const sockets = await this.#link.ask('mayListen', []);
       if (this.#stopped !== undefined) return;
       this.#opening = served.plane.listen(sockets);

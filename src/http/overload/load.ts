@@ -120,9 +120,19 @@ export function collectGarbage(collection: Collection): void {
   if (collector === undefined) {
     setFlagsFromString('--expose-gc');
     const found: unknown = runInNewContext('gc');
+    // V8 takes saved code (scripts/program/run.cjs) only with the flags under which it was saved.
+    setFlagsFromString('--no-expose-gc');
     collector = isCollector(found) ? found : () => undefined;
   }
   collector(waysToCollect[collection]);
+}
+
+/**
+ * Collects the garbage of a start, in some ten milliseconds. V8 lowers its limit with each collection of the young generation
+ * until it has collected all garbage once: it would do so in the first calls, in steps of up to several milliseconds.
+ */
+export function collectGarbageOfStart(): void {
+  collectGarbage('full');
 }
 
 function isCollector(found: unknown): found is Collector {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Script } from 'node:vm';
 import {
   collectGarbage,
   type Collection,
@@ -7,6 +8,15 @@ import {
 } from '../../../../src/http/overload/load.ts';
 import { Overload } from '../../../../src/http/overload/overload.ts';
 import { HeldClock, silentLog } from '../../access/fakes.ts';
+
+// Before any other collection of this process.
+test('V8 takes saved code after a collection as before it', () => {
+  const text = 'function double(number) { return 2 * number; }';
+  const cachedData = new Script(text, { filename: 'saved.js' }).createCachedData();
+  collectGarbage('young');
+  const { cachedDataRejected } = new Script(text, { filename: 'loaded.js', cachedData });
+  assert.equal(cachedDataRejected, false);
+});
 
 test('G7 garbage between a few objects that live is given back to the system', () => {
   const all = Array.from({ length: 1_500_000 }, () => ({}));
