@@ -17,6 +17,8 @@ export interface StartOptions {
   readonly load?: LoadSource;
   /** False = credentials of clouds are fetched by the first call. Default: at the start. */
   readonly fetchesCredentials?: boolean;
+  /** Runs when all is loaded, before the ports are open. */
+  readonly beforeListening?: () => void;
   /**
    * Shows a person what has started, new secrets included. Log lines of the start come after it. Default: the caller
    * reads them from the gateway.

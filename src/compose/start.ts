@@ -147,6 +147,7 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
   const served = { access, plane, host, events, localModels };
   const running = new Runtime({ load, read, env, log, ports, ...served });
   try {
+    options.beforeListening?.();
     await running.listen();
   } catch (error) {
     await running.abandon();

@@ -45,6 +45,29 @@ test('a start and a call load nothing of undici, also not of the one in Node', a
   );
 });
 
+/** Answers a message with the number of full collections of garbage that the program asked for. */
+const tellingCollections = [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    import { constants, PerformanceObserver } from 'node:perf_hooks';
+    const { NODE_PERFORMANCE_GC_MAJOR: full, NODE_PERFORMANCE_GC_FLAGS_FORCED: forced } = constants;
+    let collections = 0;
+    const isWanted = ({ detail }) => detail.kind === full && (detail.flags & forced) !== 0;
+    const count = (list) => (collections += list.getEntries().filter(isWanted).length);
+    new PerformanceObserver(count).observe({ type: 'gc' });
+    process.on('message', () => process.send(collections));`)}`,
+];
+
+test('issue 25.2: all garbage of a start is collected before the first call', async (t) => {
+  const gateway = await Instance.start({
+    storage: 'sqlite',
+    upstream: 1,
+    node: tellingCollections,
+  });
+  t.after(() => gateway.kill());
+  assert.equal(await gateway.ask('collections'), 1);
+});
+
 /** Answers a message with the addresses of the modules that were imported. */
 const tellingModules = [
   '--import',

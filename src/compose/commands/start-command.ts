@@ -44,10 +44,8 @@ async function runGateway(args: readonly string[], context: CommandContext): Pro
   const gateway = await start({
     flags: parsed.flags,
     env: context.env,
-    announce: (started) => {
-      collectGarbageOfStart();
-      context.stdout(bannerOf(started, context));
-    },
+    beforeListening: collectGarbageOfStart,
+    announce: (started) => context.stdout(bannerOf(started, context)),
   });
   return untilStopped(gateway, context);
 }

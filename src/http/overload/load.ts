@@ -128,8 +128,9 @@ export function collectGarbage(collection: Collection): void {
 }
 
 /**
- * Collects the garbage of a start, in some ten milliseconds. V8 lowers its limit with each collection of the young generation
- * until it has collected all garbage once: it would do so in the first calls, in steps of up to several milliseconds.
+ * Collects all garbage once, which takes about 10 ms. Until its first full collection, V8 lowers the limit of the old
+ * generation with each collection of the young one. The full collection would then come in the first seconds of calls,
+ * in steps of up to several milliseconds.
  */
 export function collectGarbageOfStart(): void {
   collectGarbage('full');
