@@ -128,7 +128,7 @@ export function collectGarbage(collection: Collection): void {
 }
 
 /**
- * Collects all garbage once, which takes about 10 ms. Until its first full collection, V8 lowers the limit of the old
+ * Collects all garbage once, in some 20 ms. Until its first full collection, V8 lowers the limit of the old
  * generation with each collection of the young one. The full collection would then come in the first seconds of calls,
  * in steps of up to several milliseconds.
  */
