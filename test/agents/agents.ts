@@ -22,7 +22,7 @@ export interface Agent {
   connect(box: Box, connection: Connection): Promise<Asker>;
   /** What it asks its makers for whatever its settings say; the box refuses all of it. */
   readonly tries?: readonly string[];
-  /** It asks for a title beside its first request, and cancels that call if it has no title when it ends. */
+  /** It requests a title in parallel and cancels that call when its run ends. */
   readonly titles?: true;
   /** A call of its tool that reads a file. */
   readonly read: (id: string, path: string) => AgentCall;

@@ -109,7 +109,7 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
   };
 }
 
-/** The body comes when something else is there. */
+/** Delays the body of an answer until `first` settles. */
 function behind(first: Promise<unknown>, answer: Answer): Answer {
   const isList = typeof answer.body !== 'string' && !Buffer.isBuffer(answer.body);
   const pieces = isList ? answer.body : [answer.body];

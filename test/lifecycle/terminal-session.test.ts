@@ -87,11 +87,11 @@ test(
     const rest = answer.text().catch(() => '');
     child.stdin.write('\u0003');
     await said(/Stopping: 1 call still runs \(at most 2m\)\. Press Ctrl-C again to end now\./);
+    await said(/gateway_stopping.*SIGINT/);
     const ended = once(child, 'close');
     child.stdin.write('\u0003');
     await ended;
     await rest;
-    assert.match(text, /gateway_stopping.*SIGINT/);
     assert.match(text, /gateway_stopped/);
     assert.doesNotMatch(text, /engine_not_ready/);
   },
