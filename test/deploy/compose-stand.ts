@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { tryParse } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { whenLoaded } from '../support/loaded.ts';
 import { until } from '../support/postgres-store.ts';
 import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { findProgram, notRoot } from '../support/server-process.ts';
@@ -268,13 +269,12 @@ async function play(): Promise<void> {
     headers: { ...client, traceparent: sampled },
     body: '{"model":"local/tiny","stream":true,"messages":[{"role":"user","content":"Say hello."}]}',
   };
-  let [status, answer] = await ask(`${proxy}/chat/completions`, call);
-  // A call waits 20 s for the model; a busy machine takes longer.
-  while (answer.includes('is still loading')) {
-    [status, answer] = await ask(`${proxy}/chat/completions`, call);
-  }
-  assert.equal(status, 200, answer);
-  assert.match(answer, /data: \[DONE\]/);
+  const answer = await whenLoaded(async () => {
+    const [status, said] = await ask(`${proxy}/chat/completions`, call);
+    return { status, text: said };
+  });
+  assert.equal(answer.status, 200, answer.text);
+  assert.match(answer.text, /data: \[DONE\]/);
 
   await until(hasSpans, 'the collector gets spans');
   const prometheus = `http://${standIn('prometheus').service.address}:9090/api/v1`;
