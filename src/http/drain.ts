@@ -31,8 +31,12 @@ interface DrainDeps {
 }
 
 export interface DrainWay {
+  /** Load balancers get time to notice. */
   readonly announced: boolean;
+  /** Other processes continue serving at the same address: /readyz does not report that the gateway is not ready. */
   readonly alone?: boolean;
+  /** Another process listens on the same sockets, and accepts what waits in their queues. */
+  readonly replaced?: boolean;
 }
 
 /** Load balancers probe every few seconds and remove a backend after one or two failures. */
@@ -75,18 +79,21 @@ export class Drain {
     return this.#deps.clock.now() - this.#probedAt <= probedWithinMs;
   }
 
-  /**
-   * Resolves when the last connection is closed and the last call is settled. `announced`: load balancers get time to
-   * notice. `alone`: other processes continue serving at the same address.
-   */
-  async run({ announced, alone = false }: DrainWay): Promise<void> {
+  /** Resolves when the last connection is closed and the last call is settled. */
+  async run({ announced, alone = false, replaced = false }: DrainWay): Promise<void> {
     this.#begun = true;
     this.#announced = !alone;
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#deps.times().limitMs);
-    const close = alone ? leaveServer : closeServer;
-    await close(this.#deps.server, { drainQueue: !this.#isCut });
+    const { server } = this.#deps;
+    if (server.listening) {
+      if (!replaced) await drainAcceptQueue(server, () => this.#isCut);
+      const closed = alone ? leaveServer(server) : closeDrained(server);
+      // Ends what was accepted after the cut.
+      if (this.#isCut) this.cut();
+      await closed;
+    }
     await this.#untilAllRead();
     clearTimeout(timer);
   }
@@ -130,9 +137,14 @@ export class Drain {
  * Drains the accept queue, stops listening and waits until the last connection is closed. Does nothing for a server
  * that never listened.
  */
-export async function closeServer(server: Server, { drainQueue = true } = {}): Promise<void> {
+export async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return;
-  if (drainQueue) await drainAcceptQueue(server);
+  await drainAcceptQueue(server);
+  await closeDrained(server);
+}
+
+/** Stops listening at once and waits until the last connection is closed. */
+async function closeDrained(server: Server): Promise<void> {
   const closed = closeListeners(server);
   const close = (): void => {
     closeWaiting(server);
@@ -146,12 +158,10 @@ export async function closeServer(server: Server, { drainQueue = true } = {}): P
 }
 
 /**
- * Drains the accept queue, stops listening where other processes continue and waits until the last connection is closed. A
- * connection is closed by its next answer, or when it is quiet. Does nothing for a server that never listened.
+ * Stops listening at once, where other processes continue, and waits until the last connection is closed. A connection is
+ * closed by its next answer, or when it is quiet.
  */
-async function leaveServer(server: Server, { drainQueue = true } = {}): Promise<void> {
-  if (!server.listening) return;
-  if (drainQueue) await drainAcceptQueue(server);
+async function leaveServer(server: Server): Promise<void> {
   const closed = closeListeners(server);
   const quiet = new QuietConnections(server);
   // After the reads of the same turn of the event loop: what has come by then is seen.

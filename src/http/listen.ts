@@ -352,23 +352,26 @@ function extraListener(server: Server): TcpServer {
 
 /** What comes later in a turn than its poll for connections is not seen: the turn before a close is a short one. */
 const shortTurnMs = 1;
-/** The time for a short turn. A busy process has none. */
+/** Until then only a short turn ends the drain. A busy process may have only long turns. */
 const untilShortMs = 1000;
 
 /**
- * Accepts what waits in the accept queues, because the kernel resets it when their socket closes (G14). Resolves after a
- * short turn of the event loop without a new connection, and after a second also after a long one. Where connections keep
- * coming, it resolves after as many turns as a queue holds connections: a listening socket accepts one in a turn, so all
- * that waited at the beginning are accepted.
+ * Accepts what waits in the accept queues, because the kernel resets it when their socket closes (G14). Ends after a short
+ * turn of the event loop without a new connection. After a second it ends after any turn without a new connection. Where
+ * connections keep coming, it ends after 1,024 turns, the length of a queue: a listening socket accepts one connection in a
+ * turn, so all that waited at the beginning are accepted. @param isCut ends it with the current turn
  */
-export async function drainAcceptQueue(server: Server): Promise<void> {
+export async function drainAcceptQueue(
+  server: Server,
+  isCut: () => boolean = () => false,
+): Promise<void> {
   let accepted = 0;
   const count = (): void => void (accepted += 1);
   server.on('connection', count);
   const until = performance.now() + untilShortMs;
   // The current turn may be past its poll, so it does not count.
   await turn();
-  for (let turns = 0, quiet = false; !quiet && turns < backlog; turns += 1) {
+  for (let turns = 0, quiet = false; !quiet && turns < backlog && !isCut(); turns += 1) {
     const before = { accepted, at: performance.now() };
     await turn();
     const now = performance.now();

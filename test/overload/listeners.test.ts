@@ -80,7 +80,7 @@ async function ask(socket: Socket): Promise<string> {
   return got.split('\r\n')[0] ?? '';
 }
 
-test('G14 connections in the accept queue at the close are accepted and served, however long that takes', async (t) => {
+test('G14 connections in the accept queue at the close are accepted and served, also when accepting them takes two seconds', async (t) => {
   const server = createListener((_, response) => response.end('in'));
   // Those in the queue take two seconds together, as on a busy machine.
   const tick = new Int32Array(new SharedArrayBuffer(4));

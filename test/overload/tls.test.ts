@@ -68,7 +68,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/);
     t.after(async () => {
       server.closeAllConnections();
-      await closeServer(server, { drainQueue: false });
+      await closeServer(server);
     });
     return { server, port: Number(new URL(url).port), refused };
   }

@@ -125,7 +125,8 @@ class WorkerHost implements DataPlaneHost {
       pool: deps.pool,
       log: deps.log,
       begin: ({ process }) => this.#processes.renew(process),
-      end: (member) => this.#end(member, { announced: false, watched: false, alone: true }),
+      end: (member) =>
+        this.#end(member, { announced: false, watched: false, alone: true, replaced: true }),
       stopping: () => this.#stopping,
     });
     // The caller that starts the workers handles the rejection.

@@ -3,6 +3,7 @@ import type { BudgetNote } from '../../access/budget-watch.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { DeadCredential, TargetChange } from '../../gateway/targets/health.ts';
 import type { SharedTurn } from '../../gateway/reasoning-memory.ts';
+import type { DrainWay } from '../../http/drain.ts';
 import type { LocalModelFile } from '../../local-models/model-file.ts';
 import type { Family } from '../../observe/metrics/family.ts';
 import type { Tallies } from './data-plane-host.ts';
@@ -73,12 +74,9 @@ export type ParentOperations = SessionOperations &
     ping(): void;
   };
 
-export interface StopOfWorker {
-  readonly announced: boolean;
+export interface StopOfWorker extends DrainWay {
   /** Whether /readyz was polled recently. */
   readonly watched: boolean;
-  /** The gateway continues without this process, so /readyz does not report it as not ready. */
-  readonly alone?: boolean;
 }
 
 /** Requests and messages of the parent to a worker. */

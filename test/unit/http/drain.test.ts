@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { defaultWaitMs, Drain, type DrainTimes } from '../../../src/http/drain.ts';
 
 interface Scene {
@@ -86,6 +88,59 @@ test('G14: a cut ends the wait', async (t) => {
   drain.cut();
   await ended;
   assert.equal(server.listening, false);
+});
+
+/** A client whose connection is in the accept queue. */
+async function client({ server }: Scene, t: TestContext): Promise<Socket> {
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const socket = connect(address.port, '127.0.0.1').on('error', () => undefined);
+  t.after(() => socket.destroy());
+  // Node calls the system in the next tick.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  return socket;
+}
+
+test(
+  'G14: a cut ends the drain of an accept queue to which connections keep coming',
+  { timeout: 60_000 },
+  async (t) => {
+    const stage = await scene(t);
+    let accepted = 0;
+    stage.server.on('connection', () => {
+      accepted += 1;
+      if (accepted === 10) stage.drain.cut();
+      void client(stage, t);
+    });
+    for (let i = 0; i < 5; i += 1) await client(stage, t);
+    await stage.drain.run({ announced: false });
+    assert.ok(accepted >= 10 && accepted < 20, `${accepted} connections`);
+  },
+);
+
+test(
+  'G14: a cut before the gateway stops listening also ends the calls that come after it',
+  { timeout: 60_000 },
+  async (t) => {
+    const stage = await scene(t);
+    stage.drain.cut();
+    // The connections of the cut are closed in this turn.
+    await turn();
+    const requested = once(stage.server, 'request');
+    (await client(stage, t)).write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    await requested;
+    await stage.drain.run({ announced: false });
+    assert.equal(stage.server.listening, false);
+  },
+);
+
+test('G14: a replaced process leaves the accept queue to its replacement', async (t) => {
+  const stage = await scene(t);
+  let accepted = 0;
+  stage.server.on('connection', () => (accepted += 1));
+  for (let i = 0; i < 5; i += 1) await client(stage, t);
+  await stage.drain.run({ announced: false, alone: true, replaced: true });
+  assert.equal(accepted, 0);
 });
 
 function sceneWithoutTimers(t: TestContext, times: Partial<DrainTimes>): Promise<Scene> {
