@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { until } from '../support/postgres-store.ts';
 import { monthConfig, seedStore } from '../support/seeded-month.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
@@ -174,6 +175,31 @@ function withMonth(stage: Stage): void {
         await page.goBack();
         await dialog.waitFor({ state: 'detached' });
         assert.equal(new URL(page.url()).pathname, '/calls');
+      });
+    });
+
+    test('Enter on a row that is scrolled away and not fetched brings it into sight, and opens it then', async () => {
+      await view('/calls', async (page) => {
+        await settled(page);
+        const row = page.locator('[data-row="0"]');
+        await row.focus();
+        const isForgotten = async (): Promise<boolean> => {
+          await page.evaluate(`{
+            const frame = document.querySelector('[role=grid]').parentElement;
+            frame.scrollTop = frame.scrollHeight;
+          }`);
+          return (await row.getByRole('gridcell').first().innerText()) === '…';
+        };
+        await until(isForgotten, 'the calls of the first row are far away');
+        await page.keyboard.press('Enter');
+        await row.filter({ hasNotText: '…' }).waitFor();
+        await page.locator('[data-row="5"]').waitFor();
+        await page.keyboard.press('Enter');
+        const dialog = page.getByRole('dialog');
+        await dialog
+          .getByText(newest[0]?.id ?? '', { exact: true })
+          .first()
+          .waitFor();
       });
     });
 

@@ -1,6 +1,6 @@
 /**
- * A table of any length of which only the rows in sight are on the page. Rows may be there or still to
- * come; the owner of the table fetches them when it learns which are in sight. Arrow keys, Page Up and Down, Home
+ * A table of any length of which only the rows in sight and the active one are on the page. Rows may be there or still
+ * to come; the owner of the table fetches them when it learns which are in sight. Arrow keys, Page Up and Down, Home
  * and End move between the rows, Enter opens one. On a phone each row is a card: its cells below each other, each with
  * the title of its column.
  */
@@ -78,7 +78,8 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
     getScrollElement: () => frame.current,
     estimateSize: () => (isNarrow ? cardPx : rowPx),
     overscan,
-    // The active row is always on the page: removed from it, it would lose the focus, and the keys would lead nowhere.
+    // The active row stays on the page when it is scrolled away: removed, it would lose the focus, and the keys would
+    // lead nowhere.
     rangeExtractor: (range) => withRow(Math.min(active, count - 1), range),
     scrollPaddingStart: isNarrow ? 0 : rowPx,
   });
@@ -234,6 +235,8 @@ const steps: ReadonlyMap<string, number> = new Map([
   ['PageUp', -pageRows],
   ['Home', Number.NEGATIVE_INFINITY],
   ['End', Number.POSITIVE_INFINITY],
+  // A row that is scrolled away and not fetched cannot be opened: in sight again, it is fetched.
+  ['Enter', 0],
 ]);
 
 function onKey(event: KeyboardEvent, active: number, moveTo: (index: number) => void): void {
