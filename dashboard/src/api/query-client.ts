@@ -5,9 +5,9 @@ import { forgetSession } from './session.ts';
 
 const maxRetries = 2;
 
-// By default components learn of a change in a later task, and the browser may handle a key or a click before it. A
-// second click would send a change twice, and an Escape close the window that waits for a secret. A microtask runs
-// before the next event.
+// By default TanStack Query notifies components in a later task. The browser may handle a key or a click before it: a
+// second click would send a change twice, and an Escape would close the window that waits for a secret. A microtask
+// runs before the next event.
 notifyManager.setScheduler(queueMicrotask);
 
 /** A new cache. Only what may pass by itself is asked for again. */

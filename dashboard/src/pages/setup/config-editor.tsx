@@ -123,11 +123,14 @@ function useEditing(file: ConfigFile) {
   const [typed, setTyped] = useState(file.text ?? '');
   const client = useQueryClient();
   const toast = useToast();
-  /** @param replaced only this text is replaced by that of the file; undefined: any */
+  /** Reads the file again. @param replaced text that may be overwritten; absent: all. */
   const openAgain = async (replaced?: string): Promise<void> => {
     const now = await client.fetchQuery({ ...fileQuery, staleTime: 0 });
     setOpened(now);
-    setTyped((latest) => (latest === (replaced ?? latest) ? (now.text ?? '') : latest));
+    setTyped((latest) => {
+      if (replaced !== undefined && latest !== replaced) return latest;
+      return now.text ?? '';
+    });
   };
   const check = useMutation({
     mutationFn: (text: string) =>
