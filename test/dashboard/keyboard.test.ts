@@ -57,9 +57,18 @@ function byKeyboard(stage: Stage): void {
         });
         await page.getByRole('button', { name: 'Create key' }).press('Enter');
         const form = page.getByRole('dialog', { name: 'Create a key' });
+        // While nothing is on its way, Escape closes the window.
+        await inOneQueue(page, [{ key: 'Escape' }]);
+        await form.waitFor({ state: 'detached' });
+        await page.getByRole('button', { name: 'Create key' }).press('Enter');
         await form.getByLabel('Name').fill('slow to come');
-        await inOneQueue(page, ['Create key', 'Create key', 'Escape']);
+        await inOneQueue(page, [
+          { click: 'Create key' },
+          { click: 'Create key' },
+          { key: 'Escape' },
+        ]);
         await asked.promise;
+        await form.locator('button[aria-busy]', { hasText: 'Cancel' }).waitFor();
         await page.keyboard.press('Escape');
         await page.goBack();
         answer.resolve();
@@ -71,61 +80,101 @@ function byKeyboard(stage: Stage): void {
       });
     });
 
-    test('a key whose secret is replaced has the new one shown, also when "back" closed its sheet', async () => {
+    test('a key is rotated once, and "back" loses neither its secret nor a refusal', async () => {
       const { id } = await stage.gateway.makeKey({ name: 'to be rotated' });
-      await stage.view('/keys', async (page) => {
-        const asked = Promise.withResolvers<void>();
-        const answer = Promise.withResolvers<void>();
-        await page.route('**/rotate', async (route) => {
-          asked.resolve();
-          await answer.promise;
-          await route.fallback();
-        });
-        await page.getByRole('row').filter({ hasText: id }).press('Enter');
-        const sheet = page.getByRole('dialog', { name: 'to be rotated' });
-        await sheet.getByRole('button', { name: 'Rotate' }).press('Enter');
-        await page.getByRole('alertdialog').getByRole('button', { name: 'Rotate key' }).waitFor();
-        await inOneQueue(page, ['Rotate key', 'Escape']);
-        await asked.promise;
-        await page.goBack();
-        await page.getByRole('alertdialog').waitFor({ state: 'detached' });
-        answer.resolve();
-        const once = page.getByRole('dialog', { name: 'Copy the secret now' });
-        await once.getByRole('region', { name: 'The secret of the key' }).waitFor();
-        await page.keyboard.press('Escape');
-        await once.waitFor({ state: 'detached' });
-      });
-    });
-
-    test('a change that is on its way is sent once, and its window stays until the refusal is shown', async () => {
       await stage.view(
-        '/keys',
+        '/models',
         async (page) => {
-          const answer = Promise.withResolvers<void>();
+          let asked = Promise.withResolvers<void>();
+          let answer = Promise.withResolvers<void>();
           let sent = 0;
-          await page.route('**/api/tags/*', async (route) => {
-            if (route.request().method() !== 'PUT') return route.fallback();
+          await page.route('**/rotate', async (route) => {
             sent += 1;
+            asked.resolve();
             await answer.promise;
             await route.fallback();
           });
-          await page.getByRole('button', { name: 'Set up a tag' }).press('Enter');
-          const form = page.getByRole('dialog', { name: 'Set up a tag' });
-          await form.getByLabel('Name').fill('refused');
-          await form.getByLabel('Requests per minute').fill('many');
-          await inOneQueue(page, ['Save', 'Save', 'Escape']);
+          const question = page.getByRole('alertdialog', { name: 'Give this key a new secret?' });
+          const rotate = async (): Promise<void> => {
+            await page.getByRole('row').filter({ hasText: id }).press('Enter');
+            const sheet = page.getByRole('dialog', { name: 'to be rotated' });
+            await sheet.getByRole('button', { name: 'Rotate' }).press('Enter');
+            await question.getByRole('button', { name: 'Rotate key' }).waitFor();
+            await inOneQueue(page, [
+              { click: 'Rotate key' },
+              { click: 'Rotate key' },
+              { key: 'Escape' },
+            ]);
+            await asked.promise;
+            await page.goBack();
+            await page.waitForURL(/\/keys$/);
+          };
+          await page.getByRole('link', { name: 'Keys', exact: true }).click();
+          await rotate();
+          await page.goBack();
+          const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' });
+          await leaving.getByText('A new secret is on its way.').waitFor();
           answer.resolve();
-          await form
-            .getByText(/must be a number/)
+          const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+          await once.getByRole('region', { name: 'The secret of the key' }).waitFor();
+          await once.getByText('The secret of to be rotated').waitFor();
+          await leaving.waitFor({ state: 'detached' });
+          await page.keyboard.press('Escape');
+          await once.waitFor({ state: 'detached' });
+          assert.equal(sent, 1, 'a second press does not replace the new secret');
+          asked = Promise.withResolvers();
+          answer = Promise.withResolvers();
+          await rotate();
+          await stage.gateway.admin('POST', `/api/keys/${id}/revoke`);
+          answer.resolve();
+          await question.getByRole('alert').waitFor();
+          await page.keyboard.press('Escape');
+          await page
+            .locator('[role=dialog], [role=alertdialog]')
             .first()
-            .waitFor();
-          assert.equal(sent, 1);
+            .waitFor({ state: 'detached' });
         },
-        { expected: [/status of 400/] },
+        { expected: [/status of 4\d\d/] },
       );
     });
 
-    test('a team whose limits are taken away leads nowhere: who went to another page stays there', async () => {
+    for (const [path, button, name] of [
+      ['/keys', 'Set up a tag', 'Set up a tag'],
+      ['/keys?team=limited', undefined, 'limited'],
+    ] as const) {
+      test(`a change that is on its way is sent once, and its window stays until the refusal is shown: ${name}`, async () => {
+        await stage.gateway.admin('PUT', '/api/teams/limited', { rpm: 5 });
+        await stage.view(
+          path,
+          async (page) => {
+            const answer = Promise.withResolvers<void>();
+            let sent = 0;
+            await page.route(/\/api\/(teams|tags)\/[^/]+$/, async (route) => {
+              if (route.request().method() !== 'PUT') return route.fallback();
+              sent += 1;
+              await answer.promise;
+              await route.fallback();
+            });
+            const form = page.getByRole('dialog', { name });
+            if (button !== undefined) {
+              await page.getByRole('button', { name: button }).press('Enter');
+              await form.getByLabel('Name').fill('refused');
+            }
+            await form.getByLabel('Requests per minute').fill('many');
+            await inOneQueue(page, [{ click: 'Save' }, { click: 'Save' }, { key: 'Escape' }]);
+            answer.resolve();
+            await form
+              .getByText(/must be a number/)
+              .first()
+              .waitFor();
+            assert.equal(sent, 1);
+          },
+          { expected: [/status of 400/] },
+        );
+      });
+    }
+
+    test("Removing a team's limits does not change the address after the person went to another page", async () => {
       await stage.gateway.admin('PUT', '/api/teams/short-lived', { rpm: 5 });
       await stage.view('/models', async (page) => {
         const asked = Promise.withResolvers<void>();
@@ -207,19 +256,26 @@ function byKeyboard(stage: Stage): void {
   });
 }
 
+/** The text of a button, or the name of a key. */
+type Press = { readonly click: string } | { readonly key: string };
+
 /**
  * Presses buttons of the uppermost window, and keys, one behind the other in one task of the browser: as events that wait
- * in its queue while it is busy. Between two of them run microtasks, and no timer.
+ * in its queue while it is busy. Between two of them run microtasks, and no timer. Fails where a button is missing.
  */
-async function inOneQueue(page: Page, presses: readonly string[]): Promise<void> {
+async function inOneQueue(page: Page, presses: readonly Press[]): Promise<void> {
   await page.evaluate(`(async () => {
-    for (const press of ${JSON.stringify(presses)}) {
-      const top = [...document.querySelectorAll('[role=dialog], [role=alertdialog]')].at(-1);
-      const buttons = [...(top?.querySelectorAll('button') ?? [])];
-      const button = buttons.find(({ textContent }) => textContent === press);
-      const key = { key: press, bubbles: true, cancelable: true };
-      if (button === undefined) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', key));
-      else button.click();
+    for (const { click, key } of ${JSON.stringify(presses)}) {
+      if (click === undefined) {
+        const press = { key, bubbles: true, cancelable: true };
+        document.activeElement.dispatchEvent(new KeyboardEvent('keydown', press));
+      } else {
+        const top = [...document.querySelectorAll('[role=dialog], [role=alertdialog]')].at(-1);
+        const button = [...top.querySelectorAll('button')].find(
+          ({ textContent }) => textContent === click,
+        );
+        button.click();
+      }
       // More turns than any chain of microtasks takes that a press begins.
       for (let turn = 0; turn < 100; turn += 1) await undefined;
     }

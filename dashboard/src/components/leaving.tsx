@@ -1,30 +1,38 @@
-/** Asks before a page with unsaved text is left. */
+/** Asks before a page is left with which something is lost: unsaved text, or a secret that is on its way. */
 import { useEffect, useLayoutEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Router } from 'wouter';
 import { Confirm } from './dialog.tsx';
 
-/** The current address of the page with unsaved text. Its query may change. */
+/** The current address of the page that loses something. Its query may change. */
 let held: string | undefined;
+/** What it loses, as a sentence. */
+let loss = '';
 /** The person confirmed, and the browser goes back now. */
 let isLeaving = false;
-let ask = (go: () => void): void => go();
+let ask = (go: (() => void) | undefined): void => go?.();
 
-/** Guards the page while its text is unsaved. Before the tab is closed, the browser asks in its own words. */
-export function useUnsaved(isUnsaved: boolean): void {
+/**
+ * Guards the page while something of it is unsaved. Before the tab is closed, the browser asks in its own words.
+ * @param lost what is lost when the page is left, as a sentence
+ */
+export function useUnsaved(isUnsaved: boolean, lost: string): void {
   // With the text and not behind it: the browser may ask between a draw and its passive effects.
   useLayoutEffect(() => {
     if (!isUnsaved) return undefined;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     window.addEventListener('beforeunload', warn);
     held = location.href;
+    loss = lost;
     return () => {
       window.removeEventListener('beforeunload', warn);
       held = undefined;
+      // An open question has no reason any more.
+      ask(undefined);
     };
-  }, [isUnsaved]);
+  }, [isUnsaved, lost]);
 }
 
-/** Calls `go`, which leaves the page: at once without unsaved text, else after the person confirmed. */
+/** Calls `go`, which leaves the page: at once where nothing is lost, else after the person confirmed. */
 export function leave(go: () => void): void {
   if (held === undefined) go();
   else ask(go);
@@ -72,7 +80,7 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }): Reac
         danger
         onConfirm={async () => go?.()}
       >
-        What you typed was not written to the file. It is lost when you leave this page.
+        {loss}
       </Confirm>
     </Router>
   );

@@ -139,6 +139,9 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
   const query = useHolder(kind, name, hasLimits);
   const [isSetting, setSetting] = useState(false);
   const mayChange = useMay(operators);
+  const change = useChange<Holder>();
+  // Not before the answer is there: it may be a refusal.
+  const close = (): void => (change.isPending ? undefined : onClose());
   // Of the sheet, since the limits are gone before its end. Where "back" has closed the sheet, it does not call
   // `onClose`, which would set the address of another page.
   const removal = useChange<undefined>();
@@ -147,7 +150,7 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
   return (
     <Dialog
       open
-      onClose={onClose}
+      onClose={close}
       title={name}
       description={kind === 'team' ? 'Team' : 'Tag'}
       shape="side"
@@ -157,7 +160,7 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
         <Link href={`/calls?${kind}=${encodeURIComponent(name)}`}>Calls of this {kind}</Link>
         {hasLimits ? (
           <QueryState query={query}>
-            {(holder) => <Limits kind={kind} holder={holder} onRemove={remove} />}
+            {(holder) => <Limits kind={kind} holder={holder} change={change} onRemove={remove} />}
           </QueryState>
         ) : (
           <div className={layout.row}>
@@ -186,14 +189,15 @@ function usageFacts(usage: HolderUsage | null | undefined): readonly Fact[] {
 interface LimitsProps {
   readonly kind: HolderKind;
   readonly holder: Holder;
+  /** Saves; the sheet stays open until it is answered. */
+  readonly change: ReturnType<typeof useChange<Holder>>;
   readonly onRemove: () => Promise<unknown>;
 }
 
-function Limits({ kind, holder, onRemove }: LimitsProps): ReactElement {
+function Limits({ kind, holder, change, onRemove }: LimitsProps): ReactElement {
   const { name } = holder;
   const [fields, setFields] = useState(() => fieldsOf(holder));
   const [isAsking, setAsking] = useState(false);
-  const change = useChange<Holder>();
   const mayChange = useMay(operators) && holder.source !== 'config';
   const toast = useToast();
   const save = (): void =>

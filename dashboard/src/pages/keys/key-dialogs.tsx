@@ -8,6 +8,7 @@ import { Choice } from '../../components/choice.tsx';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import layout from '../../components/layout.module.css';
+import { useUnsaved } from '../../components/leaving.tsx';
 import { useListedModels } from '../../components/model-field.tsx';
 import { ErrorPanel } from '../../components/state.tsx';
 import { Tabs } from '../../components/tabs.tsx';
@@ -32,12 +33,17 @@ interface WindowProps {
   readonly onClose: () => void;
 }
 
+/** What is lost where the page is left before a new secret is there. */
+export const secretLoss =
+  'A new secret is on its way. It is shown on this page only, and is lost when you leave the page.';
+
 export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   const [fields, setFields] = useState(emptyKey);
   const [preset, setPreset] = useState(presets[0]);
   const create = useChange<NewKey>();
   // Not before the answer is there: it has the secret, which nothing shows a second time.
   const isOpen = open || create.isPending;
+  useUnsaved(create.isPending, secretLoss);
   const close = (): void => {
     if (create.isPending) return;
     setFields(emptyKey);
@@ -58,7 +64,9 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
       shape="wide"
       footer={
         <>
-          <Button onClick={close}>Cancel</Button>
+          <Button busy={create.isPending} onClick={close}>
+            Cancel
+          </Button>
           <Button look="primary" busy={create.isPending} onClick={submit}>
             Create key
           </Button>
@@ -100,7 +108,7 @@ export function SecretOnce({
       open={open && isSignedIn}
       onClose={onClose}
       title="Copy the secret now"
-      description="It is shown only now and is not stored. Anyone who has it can call with this key."
+      description={`The secret of ${made.name} is shown only now and is not stored. Anyone who has it can call with this key.`}
       shape="wide"
       footer={
         <Button look="primary" onClick={onClose}>
@@ -169,7 +177,9 @@ export function EditKey({
       shape="wide"
       footer={
         <>
-          <Button onClick={close}>Cancel</Button>
+          <Button busy={change.isPending} onClick={close}>
+            Cancel
+          </Button>
           <Button look="primary" busy={change.isPending} onClick={submit}>
             Save
           </Button>

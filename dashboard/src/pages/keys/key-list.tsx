@@ -7,6 +7,7 @@ import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import layout from '../../components/layout.module.css';
+import { useUnsaved } from '../../components/leaving.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
 import {
@@ -18,7 +19,7 @@ import {
   type Key,
   type NewKey,
 } from './api.ts';
-import { SecretOnce } from './key-dialogs.tsx';
+import { secretLoss, SecretOnce } from './key-dialogs.tsx';
 import { KeySheet, StateBadge } from './key-sheet.tsx';
 import { lastUsed } from './last-used.ts';
 import { Spent, SpentBar, type SpentBudget } from './spent-bar.tsx';
@@ -103,8 +104,12 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
   const [text, setText] = useState('');
   const [search, change] = useSearch();
   const opened = useOpened('key');
-  // Here, and not in the sheet, which "back" closes: its answer has the secret, which nothing shows a second time.
   const rotate = useChange<NewKey>();
+  // The key whose rotation waits for its answer. "back" does not close its sheet: the answer is a refusal, or has the
+  // secret, which nothing shows a second time.
+  const [rotating, setRotating] = useState<string>();
+  useUnsaved(rotate.isPending, secretLoss);
+  const shown = rotating ?? opened.id;
   const { sort = 'created', state = '' } = search;
   const wanted = useDeferredValue(text.trim());
   const query = useKeys({ text: wanted, state, sort });
@@ -152,8 +157,14 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
       {query.isSuccess && keys.length === 0 && !query.hasNextPage ? (
         <None isFiltered={wanted !== '' || state !== ''} onCreate={onCreate} />
       ) : null}
-      {opened.id === undefined || rotate.data !== undefined ? null : (
-        <KeySheet id={opened.id} rotate={rotate} onClose={opened.close} />
+      {shown === undefined || rotate.data !== undefined ? null : (
+        <KeySheet
+          key={shown}
+          id={shown}
+          rotate={rotate}
+          onRotating={setRotating}
+          onClose={opened.close}
+        />
       )}
       {rotate.data === undefined ? null : (
         <SecretOnce open onClose={rotate.reset} made={rotate.data} />

@@ -26,10 +26,12 @@ interface SheetProps {
   readonly id: string;
   /** Gives a key a new secret; the owner of the sheet shows it. */
   readonly rotate: Rotation;
+  /** The id of the key when its rotation is confirmed; undefined when the question is over. */
+  readonly onRotating: (id: string | undefined) => void;
   readonly onClose: () => void;
 }
 
-export function KeySheet({ id, rotate, onClose }: SheetProps): ReactElement {
+export function KeySheet({ id, onClose, ...rotation }: SheetProps): ReactElement {
   const query = useKey(id);
   return (
     <Dialog
@@ -40,7 +42,7 @@ export function KeySheet({ id, rotate, onClose }: SheetProps): ReactElement {
       shape="side"
     >
       <QueryState query={query}>
-        {(shown) => <KeyDetail subject={shown} rotate={rotate} />}
+        {(shown) => <KeyDetail subject={shown} {...rotation} />}
       </QueryState>
     </Dialog>
   );
@@ -52,11 +54,12 @@ export function StateBadge({ state }: { readonly state: Key['state'] }): ReactEl
   return <Badge tone={tones[state]} text={state} />;
 }
 
-interface DetailProps extends Pick<SheetProps, 'rotate'> {
-  readonly subject: Key;
-}
+type RotationProps = Pick<SheetProps, 'rotate' | 'onRotating'>;
 
-function KeyDetail({ subject, rotate }: DetailProps): ReactElement {
+function KeyDetail({
+  subject,
+  ...rotation
+}: RotationProps & { readonly subject: Key }): ReactElement {
   const [action, setAction] = useState<Action>();
   const isOurs = subject.source === 'store' && subject.state !== 'revoked';
   const mayRenew = useMay(keyMakers);
@@ -94,8 +97,8 @@ function KeyDetail({ subject, rotate }: DetailProps): ReactElement {
         <EditKey subject={subject} onClose={() => setAction(undefined)} />
       ) : null}
       <RotateKey
+        {...rotation}
         subject={subject}
-        rotate={rotate}
         open={action === 'rotate'}
         onClose={() => setAction(undefined)}
       />
@@ -131,23 +134,26 @@ const overlaps = [
 function RotateKey({
   subject,
   rotate,
+  onRotating,
   open,
   onClose,
-}: ActionProps & { readonly rotate: Rotation }): ReactElement {
+}: ActionProps & RotationProps): ReactElement {
   const [overlap, setOverlap] = useState('24h');
+  const confirm = (): Promise<unknown> => {
+    onRotating(subject.id);
+    const path = keyPath(subject.id, '/rotate');
+    return rotate.mutateAsync({ method: 'POST', path, body: { overlap } });
+  };
   return (
     <Confirm
       open={open}
-      onClose={onClose}
+      onClose={() => {
+        onRotating(undefined);
+        onClose();
+      }}
       title="Give this key a new secret?"
       action="Rotate key"
-      onConfirm={() =>
-        rotate.mutateAsync({
-          method: 'POST',
-          path: keyPath(subject.id, '/rotate'),
-          body: { overlap },
-        })
-      }
+      onConfirm={confirm}
     >
       <SelectField
         label="The old secret"

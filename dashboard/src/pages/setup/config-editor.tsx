@@ -155,7 +155,10 @@ function Editing({ file, onClose }: EditingProps): ReactElement {
   const { opened, typed, setTyped, check, write, again } = useEditing(file);
   const area = useRef<HTMLTextAreaElement>(null);
   const isChanged = typed !== opened.text;
-  useUnsaved(isChanged);
+  useUnsaved(
+    isChanged,
+    'What you typed was not written to the file. It is lost when you leave this page.',
+  );
   // The button that opened the editor is gone.
   useEffect(() => area.current?.focus(), []);
   const checked = check.variables === typed ? check.data : undefined;
