@@ -5,8 +5,8 @@ import { Confirm } from './dialog.tsx';
 
 /** The current address of the page that loses something. Its query may change. */
 let held: string | undefined;
-/** What it loses, as a sentence. */
-let loss = '';
+/** What it loses, a sentence for each part of the page that is unsaved. */
+const losses = new Map<symbol, string>();
 /** The person confirmed, and the browser goes back now. */
 let isLeaving = false;
 let ask = (go: (() => void) | undefined): void => go?.();
@@ -19,12 +19,15 @@ export function useUnsaved(isUnsaved: boolean, lost: string): void {
   // With the text and not behind it: the browser may ask between a draw and its passive effects.
   useLayoutEffect(() => {
     if (!isUnsaved) return undefined;
+    const part = Symbol(lost);
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     window.addEventListener('beforeunload', warn);
+    losses.set(part, lost);
     held = location.href;
-    loss = lost;
     return () => {
       window.removeEventListener('beforeunload', warn);
+      losses.delete(part);
+      if (losses.size > 0) return;
       held = undefined;
       // An open question has no reason any more.
       ask(undefined);
@@ -80,7 +83,7 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }): Reac
         danger
         onConfirm={async () => go?.()}
       >
-        {loss}
+        {[...losses.values()].at(-1)}
       </Confirm>
     </Router>
   );

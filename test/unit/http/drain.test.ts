@@ -109,12 +109,12 @@ test(
     let accepted = 0;
     stage.server.on('connection', () => {
       accepted += 1;
-      if (accepted === 10) stage.drain.cut();
+      if (accepted === 1) stage.drain.cut();
       void client(stage, t);
     });
-    for (let i = 0; i < 5; i += 1) await client(stage, t);
+    for (let i = 0; i < 30; i += 1) await client(stage, t);
     await stage.drain.run({ announced: false });
-    assert.ok(accepted >= 10 && accepted < 20, `${accepted} connections`);
+    assert.ok(accepted >= 1 && accepted < 10, `${accepted} connections`);
   },
 );
 

@@ -189,7 +189,7 @@ function usageFacts(usage: HolderUsage | null | undefined): readonly Fact[] {
 interface LimitsProps {
   readonly kind: HolderKind;
   readonly holder: Holder;
-  /** Saves; the sheet stays open until it is answered. */
+  /** Saves. Escape and the close button of the sheet wait for its answer. */
   readonly change: ReturnType<typeof useChange<Holder>>;
   readonly onRemove: () => Promise<unknown>;
 }
@@ -224,7 +224,7 @@ function Limits({ kind, holder, change, onRemove }: LimitsProps): ReactElement {
               <Button look="primary" busy={change.isPending} onClick={save}>
                 Save
               </Button>
-              <Button look="danger" onClick={() => setAsking(true)}>
+              <Button look="danger" busy={change.isPending} onClick={() => setAsking(true)}>
                 Remove
               </Button>
             </div>
