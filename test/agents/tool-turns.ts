@@ -90,7 +90,7 @@ export function severalTools(rig: () => Stage, agent: Agent, upstream: Wire): vo
 
   test(`§3 ${pair}: it writes a file and runs a command, one after the other`, async () => {
     const text = 'Zeile 1: "Größe" \\ 東京 🙂\n\tZeile 2\n';
-    // Into a file: qwen-code now and then reports a command that ended quickly without its output.
+    // qwen-code sometimes reports no output of a command that ends quickly. The file has it.
     const command = 'wc -l < made.txt > counted.txt && echo "shell-$((40+2))" >> counted.txt';
     const scene = await play(rig(), {
       agent,

@@ -1,8 +1,7 @@
 /**
- * A table of any length of which only the rows in sight and the active one are on the page. Rows may be there or still
- * to come; the owner of the table fetches them when it learns which are in sight. Arrow keys, Page Up and Down, Home
- * and End move between the rows, Enter opens one. On a phone each row is a card: its cells below each other, each with
- * the title of its column.
+ * A table of any length. Only the rows in sight and the active one are on the page. The owner of the table learns which
+ * are in sight, and fetches those that it lacks. Arrow keys, Page Up and Down, Home and End move between the rows.
+ * Enter opens one. On a phone each row is a card: its cells below each other, each with the title of its column.
  */
 import { defaultRangeExtractor, useVirtualizer, type Range } from '@tanstack/react-virtual';
 import {

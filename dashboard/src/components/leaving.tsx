@@ -1,4 +1,4 @@
-/** Asks before a page is left with which something is lost: unsaved text, or a secret that is on its way. */
+/** Asks before a page is left where something would be lost: unsaved text, or a secret that is on its way. */
 import { useEffect, useLayoutEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Router } from 'wouter';
 import { Confirm } from './dialog.tsx';
